@@ -7,6 +7,7 @@ set(hybridmem_include_dir "${CMAKE_CURRENT_LIST_DIR}/../include")
 cmake_path(NORMAL_PATH hybridmem_include_dir)
 
 set(hybridmem_kernels_headers
+    "${hybridmem_include_dir}/hybridmem/kernels/launch_error.hpp"
     "${hybridmem_include_dir}/hybridmem/kernels/zero_units.hpp")
 
 file(GLOB_RECURSE hybridmem_headers CONFIGURE_DEPENDS
