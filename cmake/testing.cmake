@@ -1,5 +1,5 @@
 # How tests are built. hybridmem_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...]) makes the
-# executable hybridmem_<name>_tests and registers each doctest case in ctest as "<name>: <case>".
+# executable hybridmem_<name>_tests and registers each doctest case in ctest as "<name>/<case>".
 find_package(doctest 2.4 REQUIRED)
 find_package(rapidcheck REQUIRED)
 include(doctest)
@@ -19,6 +19,6 @@ function(hybridmem_add_tests name)
   target_link_libraries(${target} PRIVATE hybridmem_test_main rapidcheck ${arg_LIBRARIES})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   hybridmem_own_target(${target})
-  doctest_discover_tests(${target} TEST_PREFIX "${name}: " PROPERTIES TIMEOUT 600
+  doctest_discover_tests(${target} TEST_PREFIX "${name}/" PROPERTIES TIMEOUT 600
                                            SKIP_RETURN_CODE 77)
 endfunction()
