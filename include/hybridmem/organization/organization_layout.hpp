@@ -77,6 +77,7 @@ struct OrganizationLayout {
   std::uint32_t units_per_block = 0;       ///< units of one attention block
   std::uint32_t member_units = 0;          ///< units of one checkpoint, convolution pages excluded
   std::uint32_t conv_units = 0;            ///< units of one checkpoint for convolution state alone
+  std::uint32_t lines_per_checkpoint = 0;  ///< convolution lines of one checkpoint
   std::uint32_t slots_per_checkpoint = 0;  ///< slots in shared slabs; 0 where there are none
   std::uint32_t slots_per_slab = 0;        ///< slots of one unit; 0 where there are none
   std::uint64_t block_payload_bytes = 0;   ///< useful bytes of a full block, all its layers
@@ -118,6 +119,7 @@ constexpr OrganizationLayout organization_layout(const PageLayout& layout,
   out.checkpoint_interval_tokens = layout.checkpoint_interval_tokens;
   out.units_per_block = layout.attention_stacks();
   out.checkpoint_payload_bytes = geometry.checkpoint_bytes();
+  out.lines_per_checkpoint = layout.has_convolution() ? stacks : 0;
   switch (kind) {
     case OrganizationKind::coarse_pages:
       out.unit_bytes = {layout.coarse_page_bytes, layout.coarse_page_bytes};
