@@ -2,6 +2,7 @@
 #   cmake -DSOURCE=<dir> -DBINARY=<dir> -DCOMPILER=<c++> -DGENERATOR=<name> [-DARGUMENTS=<-D...;...>]
 #         [-DEXPECT_CONFIGURE_ERROR=<regex>] -P run_consumer.cmake
 # With EXPECT_CONFIGURE_ERROR the configuration must fail and say so; nothing is built.
+cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE "${BINARY}")
 execute_process(
   COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BINARY}" -G "${GENERATOR}"

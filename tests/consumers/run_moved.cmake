@@ -1,6 +1,7 @@
 # Copies the installed tree elsewhere, checks that nothing in it names where it was installed or built,
 # and uses it from there, by find_package and by pkg-config.
 #   cmake -DPREFIX=<dir> -DMOVED=<dir> -DFORBIDDEN=<dir;...> and the arguments of run_consumer.cmake
+cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE "${MOVED}")
 file(COPY "${PREFIX}/" DESTINATION "${MOVED}")
 file(GLOB_RECURSE texts "${MOVED}/*.cmake" "${MOVED}/*.pc" "${MOVED}/*.hpp")

@@ -1,6 +1,7 @@
 # Compiles a program with nothing but the flags that pkg-config gives, and runs it.
 #   cmake -DPREFIX=<dir> -DBINARY=<dir> -DCOMPILER=<c++> -DPKG_CONFIG=<program> -DVERSION=<x.y.z>
 #         -DPROGRAM=<file> -P run_pkg_config.cmake
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE pc "${PREFIX}/hybridmem.pc")
 cmake_path(GET pc PARENT_PATH pc_dir)
 set(ENV{PKG_CONFIG_PATH} "${pc_dir}")
