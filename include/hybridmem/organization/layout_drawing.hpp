@@ -153,14 +153,15 @@ inline std::string draw_layouts(const PageLayout& layout) {
     return scale.size(used) + " of " + scale.size(held);
   };
 
-  std::string text = "One layer; # used, . unused; used of held " + std::string(scale.unit());
+  std::string text =
+      "One layer. # used, . unused; on the right: used of held " + std::string(scale.unit());
   text += layout.has_attention()
               ? ".\nAn attention block is " + std::to_string(layout.block_tokens) + " tokens" +
                     (layout.dual_block_tokens != layout.block_tokens
                          ? ", in D0 " + std::to_string(layout.dual_block_tokens)
                          : std::string{}) +
                     ".\n"
-              : ". No attention layers.\n";
+              : ".\nNo attention layers.\n";
 
   const auto draw_block = [&](const Pages& pages) {
     if (layout.has_attention())

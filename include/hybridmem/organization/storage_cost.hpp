@@ -70,15 +70,16 @@ constexpr std::int64_t storage_saving(const OrganizationLayout& from, const Orga
 /// to the precision of a double.
 constexpr double unused_fraction(const OrganizationLayout& layout, std::uint64_t blocks,
                                  Tokens page_block_tokens) noexcept {
-  // As many checkpoints as fill their slabs without a rest make the shared slab countable in
-  // integers.
-  const std::uint64_t checkpoints = layout.has_slabs() ? layout.slots_per_slab : 1;
   const std::uint64_t own_blocks =
       layout.block_tokens == 0
           ? 0
           : divide_up(blocks * page_block_tokens, std::uint64_t{layout.block_tokens});
-  return storage_cost(layout, ideal_set(layout, own_blocks * checkpoints, checkpoints))
-      .unused_fraction();
+  const StorageCost cost = storage_cost(layout, {own_blocks, 1, 0});
+  auto allocated = static_cast<double>(cost.bytes());
+  if (layout.has_slabs())
+    allocated += static_cast<double>(layout.stack_unit_bytes(StateKind::recurrent)) *
+                 layout.slots_per_checkpoint / layout.slots_per_slab;
+  return allocated > 0 ? (allocated - static_cast<double>(cost.useful_bytes)) / allocated : 0.0;
 }
 
 }  // namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE
