@@ -54,19 +54,28 @@ class PooledOrganization {
 
   /// A checkpoint, referenced once, its slots taken before its members; absent, and nothing
   /// changed, when its pool is short. Slots go where `SlotPlacement` says if the pages suffice for
-  /// that, and otherwise on referenced slabs and whole new ones.
+  /// that, and otherwise on referenced slabs and whole new ones; where these take too many pages
+  /// too, cached checkpoints make way until their slots on referenced slabs suffice. `later` is
+  /// what the caller allocates next without another choice: where all of it fits (`needed`), slots
+  /// are placed so that none of it fails for pages that this one could have spared.
   template <class Evict>
-  CheckpointId allocate_checkpoint(Evict&& evict) {
+  CheckpointId allocate_checkpoint(Evict&& evict, StateDemand later = {}) {
     PagePool& from = pool(StateKind::recurrent);
     const std::uint32_t members = checkpoints_.stride();
-    const std::uint32_t slots = layout_.slots_per_checkpoint;
-    SlabUse use = SlabUse::as_placed;
+    [[maybe_unused]] SlabUse use = SlabUse::as_placed;
     if constexpr (packs_slabs) {
-      if (slots > 0 && members + slabs_->demand(from, {}, slots, use).total() > from.available())
-        use = SlabUse::compact;
-      const std::uint32_t pages =
-          members + (slots > 0 ? slabs_->demand(from, {}, slots, use).total() : 0);
-      if (pages > from.available()) return CheckpointId::absent();
+      const auto fits = [&](SlabUse as) {
+        return std::uint64_t{1 + later.checkpoints} * members +
+                   std::uint64_t{later.blocks} * blocks_.stride() +
+                   slab_pages({}, (1 + later.checkpoints) * layout_.slots_per_checkpoint, as) <=
+               from.available();
+      };
+      if (!fits(SlabUse::as_placed)) {
+        if (!fits(last_resort())) later = {};
+        if (!fits(last_resort())) return CheckpointId::absent();
+        if (!fits(SlabUse::as_placed)) use = SlabUse::compact;
+        while (use == SlabUse::compact && !fits(use)) evict_object(from, from.next_victim(), evict);
+      }
     } else if (members > from.available()) {
       return CheckpointId::absent();
     }
@@ -166,27 +175,34 @@ class PooledOrganization {
   }
 
   /// The units of each pool that would leave the available ones if the cached among `adopted` and
-  /// `state` (absent: none) were referenced and `demand` allocated. Linear in what is adopted.
+  /// `state` (absent: none) were referenced and `demand` allocated: where these are available, all
+  /// of it succeeds (several checkpoints if each allocation is told what comes later), and where
+  /// not, not all of it does. In models without member pages it may ask for more than it takes, and
+  /// several checkpoints may rarely fail. Linear in what is adopted.
   PoolUnits needed(const StateDemand& demand, std::span<const BlockId> adopted,
                    CheckpointId state) const {
     PoolUnits units{};
+    for (const BlockId id : adopted)
+      if (cached(id)) units[layout_.pool_of(StateKind::attention)] += blocks_.stride();
+    return needed(demand, units, state);
+  }
+
+  /// The same where the units of adopted blocks are counted already.
+  PoolUnits needed(const StateDemand& demand, PoolUnits units, CheckpointId state) const {
     std::uint64_t& attention = units[layout_.pool_of(StateKind::attention)];
     std::uint64_t& recurrent = units[layout_.pool_of(StateKind::recurrent)];
-    for (const BlockId id : adopted)
-      if (cached(id)) attention += blocks_.stride();
     if (state.present() && cached(state)) recurrent += checkpoints_.stride();
     attention += std::uint64_t{demand.blocks} * blocks_.stride();
     recurrent += std::uint64_t{demand.checkpoints} * checkpoints_.stride();
     if constexpr (packs_slabs) {
       const std::span<const std::int32_t> held =
-          state.present() ? lines_.units(state) : std::span<const std::int32_t>{};
+          state.present() && cached(state) ? lines_.units(state) : std::span<const std::int32_t>{};
       const std::uint32_t slots = demand.checkpoints * layout_.slots_per_checkpoint;
-      const PagePool& from = pool(StateKind::recurrent);
-      const auto with = [&](SlabUse use) {
-        return slabs_ ? slabs_->demand(from, held, slots, use).total() : 0U;
-      };
-      const std::uint64_t placed = with(SlabUse::as_placed);
-      recurrent += recurrent + placed <= from.available() ? placed : with(SlabUse::compact);
+      const std::uint32_t available = pool(StateKind::recurrent).available();
+      std::uint64_t slabs = slab_pages(held, slots, SlabUse::as_placed);
+      if (recurrent + slabs > available) slabs = slab_pages(held, slots, SlabUse::compact);
+      if (recurrent + slabs > available) slabs = slab_pages(held, slots, last_resort());
+      recurrent += slabs;
     }
     return units;
   }
@@ -271,6 +287,16 @@ class PooledOrganization {
   ObjectId object(BlockId id) const noexcept { return ObjectId{id.value()}; }
   ObjectId object(CheckpointId id) const noexcept {
     return ObjectId{id.value() + static_cast<std::int32_t>(blocks_.capacity())};
+  }
+
+  /// Pages that leave the available ones for slots.
+  std::uint32_t slab_pages(std::span<const std::int32_t> adopted, std::uint32_t slots,
+                           SlabUse use) const {
+    return slabs_ ? slabs_->demand(pool(StateKind::recurrent), adopted, slots, use).total() : 0;
+  }
+  /// A state without members stands in no reclaim order: it stays as long as its slab does.
+  SlabUse last_resort() const noexcept {
+    return checkpoints_.stride() > 0 ? SlabUse::emptied : SlabUse::compact;
   }
 
   template <class Evict>

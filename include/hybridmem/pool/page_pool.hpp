@@ -73,15 +73,15 @@ class PagePool {
             options_.pages - free_count_ - cached_pages_};
   }
 
-  bool absent(ObjectId id) const noexcept { return object(id).state == State::absent; }
-  bool cached(ObjectId id) const noexcept { return object(id).state == State::cached; }
-  std::uint32_t references(ObjectId id) const noexcept { return object(id).references; }
-  std::uint32_t pages_of(ObjectId id) const noexcept { return object(id).pages; }
+  bool absent(ObjectId id) const { return object(id).state == State::absent; }
+  bool cached(ObjectId id) const { return object(id).state == State::cached; }
+  std::uint32_t references(ObjectId id) const { return object(id).references; }
+  std::uint32_t pages_of(ObjectId id) const { return object(id).pages; }
   /// How often the id has been given back; a remembered value tells a reused id from the old one.
-  std::uint32_t generation(ObjectId id) const noexcept { return object(id).generation; }
+  std::uint32_t generation(ObjectId id) const { return object(id).generation; }
 
   /// The next object that an allocation would evict; absent when nothing is cached.
-  ObjectId next_victim() const noexcept {
+  ObjectId next_victim() const {
     const ObjectId first = order_.front();
     if (stamped_.empty()) return first;
     const std::size_t top = stamped_.top();
@@ -99,10 +99,11 @@ class PagePool {
     if (out.size() > available()) return false;
     while (free_count_ < out.size()) {
       const std::uint32_t before = available();
-      evict(next_victim());
-      HYBRIDMEM_CHECK(1, available() == before,
+      const ObjectId victim = next_victim();
+      evict(victim);
+      HYBRIDMEM_CHECK(1, absent(victim) && available() == before,
                       "an eviction gives back exactly the victim's pages");
-      if (available() < out.size()) return false;
+      if (!absent(victim) || available() < out.size()) return false;
     }
     for (std::int32_t& page : out) page = free_[--free_count_];
     Object& object = mutable_object(id);

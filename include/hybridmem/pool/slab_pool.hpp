@@ -25,9 +25,11 @@ struct SlabPoolOptions {
 
 /// Which slabs new slots may lie on. Idle slabs keep more cached states whole, but each takes a
 /// page out of reclaim for the room it has left; when pages are short, whole new slabs need fewer.
+/// Fewer still are needed once the cached states on referenced slabs have made way.
 enum class SlabUse : std::uint8_t {
   as_placed,  ///< as `SlotPlacement` says (rule P9)
   compact,    ///< referenced slabs with room, then new pages only
+  emptied,    ///< as compact, once no referenced slab holds a cached state any more
 };
 
 /// What an allocation of slots would take from the page pool's available pages.
@@ -82,6 +84,7 @@ class SlabPool {
     while (!fifo_.empty()) fifo_.pop_front(fifo_links_);
     for (auto& counts : histogram_) std::fill(counts.begin(), counts.end(), 0U);
     referenced_room_ = 0;
+    referenced_cached_ = 0;
     taken_slots_ = 0;
   }
 
@@ -108,9 +111,10 @@ class SlabPool {
     return slab < 0 ? -1 : owners_[cell(slab, slot_of(line))];
   }
 
-  /// What adopting the `adopted` lines and then taking `slots` more costs at most in available
-  /// pages; it costs less only where an eviction on the way frees a slot of a referenced slab.
-  /// Quadratic in the adopted lines, linear in the slots of a slab; no side effect.
+  /// What referencing the `adopted` lines (of unreferenced slots) and then taking `slots` more
+  /// costs at most in available pages; it costs less only where an eviction on the way frees a slot
+  /// of a referenced slab. With `emptied`, what it costs at least. Quadratic in the adopted lines,
+  /// linear in the slots of a slab; no side effect.
   SlotDemand demand(const PagePool& pool, std::span<const std::int32_t> adopted,
                     std::uint32_t slots, SlabUse use) const {
     SlotDemand demand;
@@ -118,10 +122,13 @@ class SlabPool {
     for (std::size_t i = 0; i < adopted.size(); ++i) {
       if (!first_of_idle_slab(pool, adopted, i)) continue;
       ++demand.activated;
-      room += room_of(slab_of(adopted[i]));
+      room += use == SlabUse::emptied ? options_.slots_per_slab : room_of(slab_of(adopted[i]));
     }
+    // Adopted slots will not be emptied, whether their slabs were idle or not.
+    if (use == SlabUse::emptied)
+      room += referenced_cached_ - static_cast<std::uint32_t>(adopted.size());
     std::uint32_t missing = slots > room ? slots - room : 0;
-    if (use == SlabUse::compact) {
+    if (use != SlabUse::as_placed) {
       demand.pages = divide_up(missing, options_.slots_per_slab);
       return demand;
     }
@@ -150,11 +157,18 @@ class SlabPool {
     return demand;
   }
 
-  /// Takes a slot for `owner` and references its slab. Absent, and nothing changed, when no slab
-  /// has room and the pool cannot give a page. `evict` as for `PagePool::take`.
+  /// Takes a slot for `owner` and references its slab. A slot of a referenced slab that an eviction
+  /// frees goes before the page that it frees. Absent, and nothing changed, when no slab has room
+  /// and the pool cannot give a page. `evict` as for `PagePool::take`.
   template <class Evict>
   LineId take(PagePool& pool, std::int32_t owner, SlabUse use, Evict&& evict) {
-    const Place place = choose(pool, use);
+    Place place = choose(pool, use);
+    if (place.slab < 0 && pool.free_pages() == 0) {
+      const ObjectId victim = pool.next_victim();
+      if (!victim.present() || (free_slab_count_ == 0 && !is_slab(victim))) return LineId::absent();
+      evict(victim);
+      place = choose(pool, SlabUse::compact);
+    }
     std::int32_t slab = place.slab;
     if (slab < 0) {
       if (free_slab_count_ == 0) return LineId::absent();
@@ -166,31 +180,31 @@ class SlabPool {
       }
       open(slab, page, pool.next_stamp());
     } else {
-      leave(slab, pool.cached(object(slab)) ? idle : referenced);
+      leave(pool, slab, pool.cached(object(slab)) ? idle : referenced);
       pool.reference(object(slab));
     }
     const std::uint32_t slot = occupy(slab, place.slot, owner);
-    enter(slab, referenced);
+    enter(pool, slab, referenced);
     return LineId{static_cast<std::int32_t>(
         static_cast<std::uint32_t>(at(slab).page) * options_.slots_per_slab + slot)};
   }
 
-  /// Adds a reference to the slab of a taken slot.
+  /// References the slab of a taken slot that is not referenced.
   void reference(PagePool& pool, LineId line) {
     const std::int32_t slab = slab_of(line.value());
-    leave(slab, pool.cached(object(slab)) ? idle : referenced);
+    leave(pool, slab, pool.cached(object(slab)) ? idle : referenced);
     pool.reference(object(slab));
-    enter(slab, referenced);
+    enter(pool, slab, referenced);
   }
 
-  /// Drops a reference of a taken slot; with the last one the slab becomes idle and enters the
+  /// Drops the reference of a taken slot; with the last one the slab becomes idle and enters the
   /// reclaim order where `SlabOrder` says.
   void release(PagePool& pool, LineId line) {
     const std::int32_t slab = slab_of(line.value());
-    leave(slab, referenced);
+    leave(pool, slab, referenced);
     const bool fixed = options_.order == SlabOrder::creation;
     const Released outcome = pool.release(object(slab), true, fixed ? at(slab).stamp : 0);
-    enter(slab, outcome == Released::still_referenced ? referenced : idle);
+    enter(pool, slab, outcome == Released::still_referenced ? referenced : idle);
   }
 
   /// Frees a taken slot that is not referenced; an emptied slab gives its page back at once.
@@ -199,14 +213,14 @@ class SlabPool {
     const std::size_t where = cell(slab, slot_of(line));
     HYBRIDMEM_CHECK(1, owners_[where] >= 0, "only a taken slot can be freed");
     const int side = pool.cached(object(slab)) ? idle : referenced;
-    leave(slab, side);
+    leave(pool, slab, side);
     owners_[where] = -1;
     word(slab, slot_of(line)) &= ~bit(slot_of(line));
     --at(slab).taken;
     --taken_slots_;
     if (!by_room()) fifo_.push_back(fifo_links_, fifo_id(slab, slot_of(line)));
     if (at(slab).taken > 0)
-      enter(slab, side);
+      enter(pool, slab, side);
     else
       close(pool, slab);
   }
@@ -349,15 +363,21 @@ class SlabPool {
   }
 
   /// Takes a slab with taken slots out of its side's counts and order, and puts it in.
-  void leave(std::int32_t slab, int side) {
+  void leave(const PagePool& pool, std::int32_t slab, int side) {
     --histogram_[static_cast<std::size_t>(side)][at(slab).taken];
-    if (side == referenced) referenced_room_ -= room_of(slab);
+    if (side == referenced) {
+      referenced_room_ -= room_of(slab);
+      referenced_cached_ -= at(slab).taken - pool.references(object(slab));
+    }
     if (by_room() && room_of(slab) > 0)
       roomy_[static_cast<std::size_t>(side)].remove(static_cast<std::size_t>(slab));
   }
-  void enter(std::int32_t slab, int side) {
+  void enter(const PagePool& pool, std::int32_t slab, int side) {
     ++histogram_[static_cast<std::size_t>(side)][at(slab).taken];
-    if (side == referenced) referenced_room_ += room_of(slab);
+    if (side == referenced) {
+      referenced_room_ += room_of(slab);
+      referenced_cached_ += at(slab).taken - pool.references(object(slab));
+    }
     if (by_room() && room_of(slab) > 0)
       roomy_[static_cast<std::size_t>(side)].put(
           static_cast<std::size_t>(slab),
@@ -376,7 +396,8 @@ class SlabPool {
   IndexList<LineId> fifo_;  ///< free slots in the order in which they became free
   std::array<std::pmr::vector<std::uint32_t>, 2> histogram_;
   std::uint32_t free_slab_count_ = 0;
-  std::uint32_t referenced_room_ = 0;
+  std::uint32_t referenced_room_ = 0;    ///< free slots of referenced slabs
+  std::uint32_t referenced_cached_ = 0;  ///< taken but unreferenced slots of referenced slabs
   std::uint32_t taken_slots_ = 0;
 };
 
