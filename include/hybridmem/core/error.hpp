@@ -11,14 +11,25 @@ namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE {
 /// Why an operation was refused. Numbers are stable within a minor version.
 enum class Error : std::uint8_t {
   none,
-  bad_argument,   ///< a value outside its documented range
-  missing,        ///< a required value was not given
-  overflow,       ///< a product or sum exceeds the range of its type
-  not_divisible,  ///< a quantity that must be split evenly cannot be
-  not_hybrid,     ///< the model has no recurrent or convolution state to manage
-  unknown_name,   ///< no model, dtype, layer kind or unit has that name
-  layout,         ///< page, slot or interval do not fit each other
-  capacity,       ///< a budget or a table is too small
+  bad_argument,       ///< a value outside its documented range
+  missing,            ///< a required value was not given
+  overflow,           ///< a product or sum exceeds the range of its type
+  not_divisible,      ///< a quantity that must be split evenly cannot be
+  not_hybrid,         ///< the model has no recurrent or convolution state to manage
+  unknown_name,       ///< no model, dtype, layer kind or unit has that name
+  layout,             ///< page, slot or interval do not fit each other
+  capacity,           ///< a budget or a table is too small
+  stale_handle,       ///< the handle's sequence has ended
+  wrong_state,        ///< the sequence or the step is not in a state that allows the call
+  damaged,            ///< a failed step lost the state: truncate, preempt or abort
+  shortfall,          ///< units are short; a release or a victim would help
+  no_state,           ///< no state at that position is held
+  position_mismatch,  ///< the exact state of that boundary is not held
+  off_grid,           ///< not a position where checkpoints are kept
+  keys_short,         ///< fewer keys than the tokens need
+  old_epoch,          ///< the sequence began before the epoch advanced
+  ticket_order,       ///< steps complete in order, and only so many may be in flight
+  no_step,            ///< no step is open
 };
 
 /// The name of an error code, as spelled in the source.
@@ -42,6 +53,28 @@ constexpr const char* name_of(Error error) noexcept {
       return "layout";
     case Error::capacity:
       return "capacity";
+    case Error::stale_handle:
+      return "stale_handle";
+    case Error::wrong_state:
+      return "wrong_state";
+    case Error::damaged:
+      return "damaged";
+    case Error::shortfall:
+      return "shortfall";
+    case Error::no_state:
+      return "no_state";
+    case Error::position_mismatch:
+      return "position_mismatch";
+    case Error::off_grid:
+      return "off_grid";
+    case Error::keys_short:
+      return "keys_short";
+    case Error::old_epoch:
+      return "old_epoch";
+    case Error::ticket_order:
+      return "ticket_order";
+    case Error::no_step:
+      return "no_step";
   }
   return "unknown";
 }

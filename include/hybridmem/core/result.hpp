@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <type_traits>
+#include <utility>
 
 #include "hybridmem/core/contract.hpp"
 #include "hybridmem/core/error.hpp"
@@ -26,6 +27,8 @@ class [[nodiscard]] Result {
   // Implicit on purpose: `return value;` and `return Error::no_step;` are the two ways to answer.
   constexpr Result(const T& value) noexcept(std::is_nothrow_copy_constructible_v<T>)
       : value_(value), has_value_(true) {}
+  constexpr Result(T&& value) noexcept(std::is_nothrow_move_constructible_v<T>)
+      : value_(std::move(value)), has_value_(true) {}
   constexpr Result(const E& error) noexcept(std::is_nothrow_copy_constructible_v<E>)
       : error_(error), has_value_(false) {}
 
@@ -38,6 +41,11 @@ class [[nodiscard]] Result {
     return value_;
   }
 
+  constexpr T& value() {
+    HYBRIDMEM_CHECK(1, has_value_, "value() of a Result that holds an error");
+    return value_;
+  }
+
   /// The error. Precondition: `!has_value()`.
   constexpr const E& error() const {
     HYBRIDMEM_CHECK(1, !has_value_, "error() of a Result that holds a value");
@@ -45,7 +53,9 @@ class [[nodiscard]] Result {
   }
 
   constexpr const T& operator*() const { return value(); }
+  constexpr T& operator*() { return value(); }
   constexpr const T* operator->() const { return &value(); }
+  constexpr T* operator->() { return &value(); }
 
   /// The value, or `fallback` when there is none.
   constexpr T value_or(const T& fallback) const { return has_value_ ? value_ : fallback; }

@@ -74,12 +74,15 @@ struct OrganizationLayout {
   std::uint32_t stack_layers = 1;
   Tokens block_tokens = 0;  ///< tokens of one attention block
   Tokens checkpoint_interval_tokens = 0;
+  std::uint32_t attention_stacks = 0;      ///< page tables that a block appears in
+  std::uint32_t recurrent_stacks = 0;      ///< page tables that a checkpoint appears in
   std::uint32_t units_per_block = 0;       ///< units of one attention block
   std::uint32_t member_units = 0;          ///< units of one checkpoint, convolution pages excluded
   std::uint32_t conv_units = 0;            ///< units of one checkpoint for convolution state alone
   std::uint32_t lines_per_checkpoint = 0;  ///< convolution lines of one checkpoint
   std::uint32_t slots_per_checkpoint = 0;  ///< slots in shared slabs; 0 where there are none
   std::uint32_t slots_per_slab = 0;        ///< slots of one unit; 0 where there are none
+  std::uint64_t token_bytes_layer = 0;     ///< KV of one token in one attention layer
   std::uint64_t block_payload_bytes = 0;   ///< useful bytes of a full block, all its layers
   std::uint64_t checkpoint_payload_bytes = 0;  ///< useful bytes of a checkpoint, all its layers
 
@@ -117,6 +120,8 @@ constexpr OrganizationLayout organization_layout(const PageLayout& layout,
   out.stack_layers = layout.stack_layers;
   out.block_tokens = layout.block_tokens;
   out.checkpoint_interval_tokens = layout.checkpoint_interval_tokens;
+  out.attention_stacks = layout.attention_stacks();
+  out.recurrent_stacks = stacks;
   out.units_per_block = layout.attention_stacks();
   out.checkpoint_payload_bytes = geometry.checkpoint_bytes();
   out.lines_per_checkpoint = layout.has_convolution() ? stacks : 0;
@@ -145,6 +150,7 @@ constexpr OrganizationLayout organization_layout(const PageLayout& layout,
       out.member_units = stacks;
       break;
   }
+  out.token_bytes_layer = geometry.kv_bytes_per_token_layer;
   out.block_payload_bytes = out.block_tokens * geometry.kv_bytes_per_token();
   return out;
 }

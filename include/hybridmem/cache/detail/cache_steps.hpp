@@ -1,0 +1,224 @@
+// StateCache, the life of a step: rules L5, L6 and L15.
+#pragma once
+
+#include "hybridmem/cache/state_cache.hpp"
+
+namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE::inline HYBRIDMEM_CHECK_NAMESPACE {
+
+template <MemoryOrganization Organization, class Events>
+Result<Ticket> StateCache<Organization, Events>::open_step() {
+  if (steps_.is_open()) return Error::wrong_state;
+  if (steps_.full()) return Error::ticket_order;
+  const std::uint64_t ticket = steps_.open().ticket;
+  flush_closing();
+  ++counters_.steps;
+  emit({.kind = EventKind::step_opened});
+  changed(3, ticket);
+  return Ticket{ticket};
+}
+
+template <MemoryOrganization Organization, class Events>
+Result<StepWork> StateCache<Organization, Events>::close_step() {
+  if (!steps_.is_open()) return Error::no_step;
+  StepRecord& step = steps_.at(steps_.last());
+  for (const TailCopy& tail : step.tails) {
+    const std::int32_t row = rows_.find(tail.child);
+    if (row < 0 || rows_[row].block_count <= tail.block_index ||
+        rows_.blocks(row)[tail.block_index] != tail.destination)
+      continue;
+    const auto from = organization_.pages(tail.source);
+    const auto to = organization_.pages(tail.destination);
+    for (std::size_t i = 0; i < from.size(); ++i)
+      step.copies.push_back({Place::attention_page, from[i], to[i]});
+    step.appends.push_back({tail.child, 0, rows_[row].block_count});
+    rows_[row].listed_blocks = rows_[row].block_count;
+  }
+  for (const StepEntry& entry : step.entries) {
+    if (entry.withdrawn) continue;
+    Row& row = rows_[entry.row];
+    const std::span<const BlockId> blocks = rows_.blocks(entry.row);
+    for (std::uint32_t i = entry.first_block; i < entry.block_count; ++i)
+      for (const std::int32_t page : organization_.pages(blocks[i]))
+        step.zeros.push_back({Place::attention_page, page});
+    if (entry.block_count > row.listed_blocks) {
+      step.appends.push_back(
+          {entry.sequence, row.listed_blocks, entry.block_count - row.listed_blocks});
+      row.listed_blocks = entry.block_count;
+    }
+    for (const Segment& segment : step.segments_of(entry))
+      step.writes.push_back({entry.sequence, segment.position, segment.state, segment.saved});
+  }
+  step.closed = true;
+  changed(5, step.writes.size());
+  return step.work();
+}
+
+template <MemoryOrganization Organization, class Events>
+Status StateCache<Organization, Events>::complete(Ticket ticket) {
+  const auto number = static_cast<std::uint64_t>(ticket);
+  if (!steps_.contains(number) || number != steps_.completed() + 1 || !steps_.at(number).closed)
+    return Error::ticket_order;
+  for (const StepEntry& entry : steps_.at(number).entries)
+    if (!entry.withdrawn && rows_.find(entry.sequence) == entry.row)
+      rows_[entry.row].settled = std::max(rows_[entry.row].settled, entry.to);
+  blocks_.settle(number);
+  states_.settle(number);
+  steps_.complete_oldest();
+  while (steps_.in_flight() > 0 && steps_.at(steps_.completed() + 1).failed)
+    steps_.complete_oldest();
+  flush_closing();
+  emit({.ticket = number, .kind = EventKind::step_completed});
+  changed(6, number);
+  return Ok::ok;
+}
+
+/// Puts a sequence back to where it was before one chunk. Its row still belongs to the sequence.
+template <MemoryOrganization Organization, class Events>
+void StateCache<Organization, Events>::undo_entry(StepRecord& step, StepEntry& entry) {
+  const std::int32_t index = entry.row;
+  Row& row = rows_[index];
+  while (row.block_count > entry.first_block) {
+    const BlockId id = rows_.blocks(index)[row.block_count - 1];
+    --row.block_count;
+    if (blocks_.published(id)) forget_block(id, LossCause::unwritten);
+    release_block(id);
+  }
+  const Tokens block = layout().block_tokens;
+  // A block begun before this chunk and filled by it may be published: it is not written after all.
+  for (std::uint32_t i = entry.from / block; i < row.block_count && i < row.published_blocks; ++i) {
+    const BlockId id = rows_.blocks(index)[i];
+    if (blocks_.published(id) && blocks_.end(id) > entry.from)
+      forget_block(id, LossCause::unwritten);
+  }
+  row.published_blocks = std::min(row.published_blocks, entry.from / block);
+  const std::span<const Segment> segments = step.segments_of(entry);
+  for (std::size_t i = segments.size(); i-- > 0;) {
+    const CheckpointId id = segments[i].state;
+    if (states_.published(id)) forget_state(id, LossCause::unwritten);
+    if (segments[i].allocated) release_state(id);
+  }
+  row.held_count = entry.held_before;  // the source goes back to being the present state
+  row.current = entry.source;
+  row.current_ticket = entry.previous_current_ticket;
+  row.published_state = std::min(row.published_state, entry.previous_published_state);
+  row.placed = entry.from;
+  row.last_ticket = entry.previous_ticket;
+  row.last_entry = entry.previous_entry;
+  row.listed_blocks = std::min(row.listed_blocks, entry.previous_listed);
+  entry.withdrawn = true;
+}
+
+/// Forgets every publication of a step; what nobody holds and nothing can find is free at once.
+template <MemoryOrganization Organization, class Events>
+void StateCache<Organization, Events>::revoke_step(std::uint64_t ticket) {
+  blocks_.revoke(ticket, [this](BlockId id) {
+    forget_block(id, LossCause::unwritten);
+    if (organization_.cached(id) &&
+        options_.organization.free_order == FreeOrder::unpublished_first)
+      organization_.invalidate(id);
+  });
+  states_.revoke(ticket, [this](CheckpointId id) {
+    forget_state(id, LossCause::unwritten);
+    unkeep(id);
+    settle_released(id);
+  });
+}
+
+/// After publications were revoked: no sequence counts a block as published that is not.
+template <MemoryOrganization Organization, class Events>
+void StateCache<Organization, Events>::recount_published() {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    Row& row = rows_[static_cast<std::int32_t>(i)];
+    if (row.state != RowState::running) continue;
+    const std::span<const BlockId> blocks = rows_.blocks(static_cast<std::int32_t>(i));
+    while (row.published_blocks > 0 && !blocks_.published(blocks[row.published_blocks - 1]))
+      --row.published_blocks;
+  }
+}
+
+template <MemoryOrganization Organization, class Events>
+Status StateCache<Organization, Events>::drop_step(Ticket ticket) {
+  const auto number = static_cast<std::uint64_t>(ticket);
+  if (!steps_.contains(number) || number != steps_.last() || steps_.at(number).failed)
+    return Error::ticket_order;
+  StepRecord& step = steps_.at(number);
+  for (std::size_t i = step.entries.size(); i-- > 0;) {
+    StepEntry& entry = step.entries[i];
+    if (!entry.withdrawn && rows_.find(entry.sequence) == entry.row) undo_entry(step, entry);
+  }
+  revoke_step(number);
+  recount_published();
+  for (std::size_t i = step.tails.size(); i-- > 0;) {  // forks of the step never happened
+    const std::int32_t row = rows_.find(step.tails[i].child);
+    if (row >= 0 && rows_[row].state == RowState::running) end_row(row);
+  }
+  steps_.drop_newest();
+  flush_closing();
+  changed(7, number);
+  return Ok::ok;
+}
+
+template <MemoryOrganization Organization, class Events>
+Result<std::size_t> StateCache<Organization, Events>::fail(Ticket ticket,
+                                                           std::span<Sequence> damaged) {
+  const auto number = static_cast<std::uint64_t>(ticket);
+  if (!steps_.contains(number) || steps_.at(number).failed) return Error::ticket_order;
+  for (std::uint64_t at = steps_.last(); at >= number; --at) {
+    steps_.at(at).closed = true;
+    steps_.at(at).failed = true;
+    revoke_step(at);
+  }
+  recount_published();
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const auto index = static_cast<std::int32_t>(i);
+    Row& row = rows_[index];
+    if (row.state != RowState::running || row.damaged) continue;
+    const bool adopted_void = row.depends_on >= number;
+    if (row.last_ticket < number && !adopted_void) continue;
+    row.damaged = true;
+    for (std::size_t h = rows_.held(index).size(); h-- > 0;) {
+      const Held held = rows_.held(index)[h];
+      if (held.saved < number && !adopted_void) continue;
+      rows_.unhold(index, h);
+      release_state(held.state);
+    }
+    if (count < damaged.size()) damaged[count] = rows_.handle(index);
+    ++count;
+  }
+  if (number == steps_.completed() + 1) steps_.end_all();
+  flush_closing();
+  ++counters_.failed_steps;
+  emit({.ticket = number, .kind = EventKind::steps_failed});
+  changed(8, number);
+  return count;
+}
+
+template <MemoryOrganization Organization, class Events>
+std::uint64_t StateCache<Organization, Events>::fence(const Row& row) const noexcept {
+  return std::max(row.last_ticket, row.lent_ticket);
+}
+
+/// Whether what a sequence held may be reassigned (rule L6).
+template <MemoryOrganization Organization, class Events>
+bool StateCache<Organization, Events>::fence_passed(const Row& row) const noexcept {
+  return settled_for_reuse(fence(row));
+}
+
+/// Lets go of ended sequences whose last step no longer touches them. Linear in those that wait.
+template <MemoryOrganization Organization, class Events>
+void StateCache<Organization, Events>::flush_closing() {
+  std::size_t waiting = 0;
+  for (std::size_t i = 0; i < closing_.size(); ++i) {
+    const std::int32_t row = closing_[i];
+    if (fence_passed(rows_[row])) {
+      release_holdings(row);
+      rows_.close(row);
+    } else {
+      closing_[waiting++] = row;
+    }
+  }
+  closing_.resize(waiting);
+}
+
+}  // namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE::inline HYBRIDMEM_CHECK_NAMESPACE
