@@ -30,6 +30,9 @@ struct LayoutOptions {
 /// Bytes of a page are a multiple of this, as are exact slots.
 inline constexpr std::uint64_t page_granularity_bytes = 256;
 
+/// No page is larger than this: 1 TiB.
+inline constexpr std::uint64_t max_page_bytes = std::uint64_t{1} << 40U;
+
 /// Layouts whose unused fractions differ by no more than this are taken as equally good.
 inline constexpr double layout_tolerance = 0.003;
 
@@ -66,6 +69,12 @@ constexpr InputError not_a_multiple(const char* field, std::uint64_t value, std:
           as_signed(below + step)};
 }
 
+/// Bytes of a slot for `conv` bytes of convolution state.
+constexpr std::uint64_t slot_bytes_of(std::uint64_t conv, SlotRule rule) noexcept {
+  return rule == SlotRule::power_of_two ? std::bit_ceil(conv)
+                                        : round_up(conv, page_granularity_bytes);
+}
+
 /// Fills in what follows from the page: members, slots, coarse pages. Errors: `layout` when a page
 /// cannot hold a block or a slot.
 constexpr Result<PageLayout, InputError> with_page(PageLayout layout, Tokens block_tokens,
@@ -95,8 +104,7 @@ constexpr Result<PageLayout, InputError> with_page(PageLayout layout, Tokens blo
   layout.member_pages = static_cast<std::uint32_t>(members);
   layout.slot_rule = rule;
   if (conv > 0) {
-    layout.slot_bytes = rule == SlotRule::power_of_two ? std::bit_ceil(conv)
-                                                       : round_up(conv, page_granularity_bytes);
+    layout.slot_bytes = slot_bytes_of(conv, rule);
     if (layout.slot_bytes > page_bytes)
       return InputError{Error::layout,
                         "page_bytes",
@@ -126,7 +134,8 @@ constexpr bool divides_exactly(const PageLayout& layout) noexcept {
 }
 
 /// Keeps the better of two layouts: less loss; within the tolerance of the least loss an exact
-/// division goes before others, then the larger page. `best_loss` is the least over all candidates.
+/// division goes before others, then the larger page, then the block offered later, which is the
+/// larger one. `best_loss` is the least over all candidates.
 struct Choice {
   PageLayout layout;
   bool found = false;
@@ -136,7 +145,7 @@ struct Choice {
     if (found) {
       const bool exact = divides_exactly(candidate);
       const bool held = divides_exactly(layout);
-      if (exact != held ? held : candidate.page_bytes <= layout.page_bytes) return;
+      if (exact != held ? held : candidate.page_bytes < layout.page_bytes) return;
     }
     layout = candidate;
     found = true;
@@ -157,10 +166,11 @@ constexpr void for_each_page(const PageLayout& base, const LayoutOptions& option
     }
     return;
   }
-  // Without attention the page is free: whole parts of the recurrent state, or of the window alone.
+  // Without attention the page is free: whole parts of the recurrent state, or one slot where there
+  // is a window alone.
   const std::uint64_t whole = geometry.recurrent_bytes_layer() > 0
                                   ? geometry.recurrent_bytes_layer()
-                                  : std::bit_ceil(geometry.conv_bytes_layer());
+                                  : slot_bytes_of(geometry.conv_bytes_layer(), rule);
   for (std::uint64_t parts = 1; parts <= 16; ++parts) {
     const std::uint64_t page = round_up(divide_up(whole, parts), page_granularity_bytes);
     if (const auto layout = with_page(base, base.block_tokens, page, rule)) visit(*layout);
@@ -180,13 +190,26 @@ constexpr Result<Tokens, InputError> interval_at_least(const char* field, std::u
 
 /// `asked` if it is a multiple of `quantum`, the least multiple at or above `at_least` if nothing
 /// was asked.
-constexpr Result<Tokens, InputError> choose_interval(const char* field, Tokens asked,
-                                                     std::uint64_t at_least,
-                                                     std::uint64_t quantum) {
+constexpr Result<Tokens, InputError> choose_interval(
+    const char* field, Tokens asked, std::uint64_t at_least, std::uint64_t quantum,
+    const char* expected = "a multiple of lcm(kernel chunk, block tokens)") {
   if (asked == 0) return interval_at_least(field, at_least, quantum);
-  if (asked % quantum != 0)
-    return not_a_multiple(field, asked, quantum, "a multiple of lcm(kernel chunk, block tokens)");
+  if (asked % quantum != 0) return not_a_multiple(field, asked, quantum, expected);
   return asked;
+}
+
+/// The error of a stack depth that does not divide `deepest`, with both neighbours that do.
+constexpr InputError no_common_divisor(std::uint32_t stack, std::uint32_t deepest) noexcept {
+  std::uint32_t below = std::min(stack, deepest);
+  while (deepest % below != 0) --below;
+  std::uint32_t above = stack;
+  while (above < deepest && deepest % above != 0) ++above;
+  return {Error::not_divisible,
+          "stack_layers",
+          stack,
+          "a common divisor of the attention and the recurrent layers",
+          below,
+          stack < deepest ? above : 0};
 }
 
 /// Checks the options that stand on their own.
@@ -196,7 +219,7 @@ constexpr InputError check_options(const StateGeometry& geometry, const LayoutOp
   if (options.page_bytes % page_granularity_bytes != 0)
     return not_a_multiple("page_bytes", options.page_bytes, page_granularity_bytes,
                           "a multiple of 256");
-  if (options.page_bytes > (std::uint64_t{1} << 40U))
+  if (options.page_bytes > max_page_bytes)
     return {Error::overflow, "page_bytes", as_signed(options.page_bytes), "at most 1 TiB"};
   if (options.block_tokens > (1U << 24U))
     return {Error::overflow, "block_tokens", options.block_tokens, "at most 16777216"};
@@ -205,14 +228,13 @@ constexpr InputError check_options(const StateGeometry& geometry, const LayoutOp
   if (options.attention_blocks_per_checkpoint > 1'000'000)
     return {Error::bad_argument, "attention_blocks_per_checkpoint",
             options.attention_blocks_per_checkpoint, "at most 1000000"};
+  // The bound keeps every product with it in range.
+  const Tokens alignment = geometry.attention_alignment_tokens;
+  if (alignment == 0 || alignment > (1U << 16U))
+    return {Error::bad_argument, "attention_alignment_tokens", alignment, "1 to 65536"};
   const std::uint32_t deepest = std::gcd(geometry.attention_layers, geometry.recurrent_layers);
   if (options.stack_layers != 0 && deepest % options.stack_layers != 0)
-    return {Error::not_divisible,
-            "stack_layers",
-            options.stack_layers,
-            "a common divisor of the attention and the recurrent layers",
-            1,
-            deepest};
+    return no_common_divisor(options.stack_layers, deepest);
   if (options.block_tokens != 0 && geometry.attention_layers == 0)
     return {Error::layout, "block_tokens", options.block_tokens,
             "no block size for a model without attention layers"};
@@ -229,8 +251,8 @@ constexpr InputError check_options(const StateGeometry& geometry, const LayoutOp
 /// recurrent state exactly, so that member pages waste nothing, and then the largest. Without
 /// attention layers the block is the checkpoint interval and the page a whole part of the recurrent
 /// state. The interval is the least multiple of lcm(kernel chunk, T) unless one is asked;
-/// StaticDualPool's is the least multiple of lcm(kernel chunk, alignment) at which KV weighs as
-/// much as a composite.
+/// StaticDualPool's is the least multiple of lcm(kernel chunk, alignment), not below the other
+/// interval, at which KV weighs as much as a composite.
 ///
 /// Errors: `layout` (a size that does not fit; the two nearest are named where they exist),
 /// `not_divisible` (stack), `bad_argument`, `overflow`. Time proportional to the candidates (at
@@ -278,7 +300,7 @@ constexpr Result<PageLayout, InputError> solve_layout(const StateGeometry& geome
                           "page_bytes",
                           detail::as_signed(options.page_bytes),
                           fits == 0 ? "room for one kernel block of attention"
-                                    : "less than 16777216 tokens of attention",
+                                    : "at most 16777216 tokens of attention",
                           0,
                           fits == 0
                               ? detail::as_signed(round_up(step * geometry.kv_bytes_per_token_layer,
@@ -286,10 +308,12 @@ constexpr Result<PageLayout, InputError> solve_layout(const StateGeometry& geome
                               : 0};
       block = static_cast<Tokens>(fits);
     }
-    const std::uint64_t page =
-        options.page_bytes != 0
-            ? options.page_bytes
-            : round_up(block * geometry.kv_bytes_per_token_layer, page_granularity_bytes);
+    const Checked block_bytes = Checked{block} * Checked{geometry.kv_bytes_per_token_layer};
+    if (block_bytes.value() > max_page_bytes)
+      return InputError{Error::overflow, "block_tokens", block, "at most 1 TiB of attention"};
+    const std::uint64_t page = options.page_bytes != 0
+                                   ? options.page_bytes
+                                   : round_up(block_bytes.value(), page_granularity_bytes);
     const auto fixed = detail::with_page(base, block, page, rule);
     if (!fixed) return fixed.error();
     layout = *fixed;
@@ -327,7 +351,8 @@ constexpr Result<PageLayout, InputError> solve_layout(const StateGeometry& geome
   const auto dual = detail::choose_interval(
       "dual_interval_tokens",
       paper_interval ? paper.dual_interval_tokens : options.dual_interval_tokens,
-      std::max<std::uint64_t>(even, *interval), dual_quantum);
+      std::max<std::uint64_t>(even, *interval), dual_quantum,
+      "a multiple of lcm(kernel chunk, attention alignment)");
   if (!dual) return dual.error();
   layout.dual_interval_tokens = *dual;
   return layout;

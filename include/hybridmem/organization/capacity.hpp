@@ -94,12 +94,14 @@ constexpr Result<MixCapacity, InputError> mix_capacity(const OrganizationLayout&
     capacity.limited_by = by_attention < by_recurrent ? Limit::attention : Limit::recurrent;
     return capacity;
   }
-  // Every repetition takes at least one slot, so the answer lies below this bound.
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  if (fits(layout, mix, most, units)) return MixCapacity{most, Limit::shared_pool};
+  // Now `low` fits and `high` does not.
   std::uint64_t low = 0;
   std::uint64_t high = 1;
-  while (fits(layout, mix, high, units) && high <= std::numeric_limits<std::uint64_t>::max() / 2) {
+  while (fits(layout, mix, high, units)) {
     low = high;
-    high *= 2;
+    high = high > most / 2 ? most : high * 2;
   }
   while (high - low > 1) {
     const std::uint64_t middle = low + (high - low) / 2;
