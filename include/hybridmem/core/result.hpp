@@ -36,14 +36,19 @@ class [[nodiscard]] Result {
   constexpr bool has_value() const noexcept { return has_value_; }
 
   /// The value. Precondition: `has_value()`.
-  constexpr const T& value() const {
+  constexpr const T& value() const& {
     HYBRIDMEM_CHECK(1, has_value_, "value() of a Result that holds an error");
     return value_;
   }
 
-  constexpr T& value() {
+  constexpr T& value() & {
     HYBRIDMEM_CHECK(1, has_value_, "value() of a Result that holds an error");
     return value_;
+  }
+
+  constexpr T&& value() && {
+    HYBRIDMEM_CHECK(1, has_value_, "value() of a Result that holds an error");
+    return std::move(value_);
   }
 
   /// The error. Precondition: `!has_value()`.
@@ -52,8 +57,9 @@ class [[nodiscard]] Result {
     return error_;
   }
 
-  constexpr const T& operator*() const { return value(); }
-  constexpr T& operator*() { return value(); }
+  constexpr const T& operator*() const& { return value(); }
+  constexpr T& operator*() & { return value(); }
+  constexpr T&& operator*() && { return std::move(*this).value(); }
   constexpr const T* operator->() const { return &value(); }
   constexpr T* operator->() { return &value(); }
 
