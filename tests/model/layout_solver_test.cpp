@@ -238,7 +238,8 @@ TEST_CASE("without attention layers the block is the interval and the page divid
   PageLayout layout = layout_of(numbers);
   CHECK(layout.block_tokens == 512);
   CHECK(layout.checkpoint_interval_tokens == 512);
-  CHECK(numbers.recurrent_bytes_layer % layout.page_bytes == 0);
+  CHECK(layout.page_bytes == numbers.recurrent_bytes_layer);
+  CHECK(layout.member_pages == 1);
   CHECK(layout.coarse_page_bytes == 1'594'368);
   CHECK(layout.dual_attention_bytes == 0);
   CHECK(layout.dual_recurrent_bytes == 1'594'368);
@@ -432,6 +433,20 @@ TEST_CASE("bytes beyond any memory are refused, not wrapped around") {
   const auto refused = solve_layout(unaligned);
   REQUIRE_FALSE(refused);
   check_error(refused.error(), Error::bad_argument, "attention_alignment_tokens", 0, 0, 0);
+}
+
+TEST_CASE("within the tolerance an exact division goes before a larger page") {
+  // 1009 kernel blocks, a prime: one a page divides exactly; 23 a page (44 pages) lose 3 in 1035.
+  GeometryNumbers numbers{.attention_layers = 1,
+                          .recurrent_layers = 1,
+                          .kv_bytes_per_token_layer = 256,
+                          .recurrent_bytes_layer = 1'009 * 16 * 256};
+  CHECK(layout_of(numbers).block_tokens == 16);
+  CHECK(layout_of(numbers).member_pages == 1'009);
+  // 1010 more bytes and nothing divides: now the largest page within the tolerance.
+  numbers.recurrent_bytes_layer += 1'010;
+  CHECK(layout_of(numbers).block_tokens == 23 * 16);
+  CHECK(layout_of(numbers).member_pages == 44);
 }
 
 TEST_CASE("pages of the same size: the one with more tokens") {

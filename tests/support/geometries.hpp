@@ -106,9 +106,10 @@ inline rc::Gen<hybridmem::GeometryNumbers> any_numbers() {
     numbers.kernel_chunk_tokens = *rc::gen::element<hybridmem::Tokens>(0, 1, 64, 128, 256, 100);
     const std::uint64_t kinds = below(0, 8);  // 0: no recurrent state, 1: no convolution
     if (kinds != 0)
-      numbers.recurrent_bytes_layer = below(0, 2) == 0 && numbers.attention_layers != 0
-                                          ? numbers.kv_bytes_per_token_layer * 16 * below(1, 64)
-                                          : below(1, 2'000'000);
+      numbers.recurrent_bytes_layer =
+          below(0, 2) == 0 && numbers.attention_layers != 0
+              ? numbers.kv_bytes_per_token_layer * 16 * below(1, below(0, 2) == 0 ? 64 : 1'500)
+              : below(1, 2'000'000);
     if (kinds != 1) numbers.conv_bytes_layer = below(1, below(0, 2) == 0 ? 2'000 : 60'000);
     return numbers;
   });
