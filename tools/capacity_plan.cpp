@@ -71,6 +71,11 @@ void choose_split(CapacityPlan& plan, const PageLayout& page, const Organization
     plan.split.attention_millionths = request.split_millionths.value_or(paper);
     return;
   }
+  if (!page.has_attention()) {
+    plan.split_source = SplitSource::no_attention;
+    plan.split.attention_millionths = 0;
+    return;
+  }
   plan.split_source = SplitSource::searched;
   if (request.mix) {
     plan.judge = SplitJudge::mix;
@@ -121,6 +126,8 @@ const char* name_of(SplitSource source) noexcept {
       return "given";
     case SplitSource::searched:
       return "searched";
+    case SplitSource::no_attention:
+      return "no_attention";
   }
   return "unknown";
 }

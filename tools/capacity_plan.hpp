@@ -27,8 +27,8 @@ struct PlanRequest {
   std::optional<SequenceDemand> sequences;
 };
 
-/// Where StaticDualPool's split comes from.
-enum class SplitSource : std::uint8_t { paper, given, searched };
+/// Where StaticDualPool's split comes from. A model without attention needs no attention pool.
+enum class SplitSource : std::uint8_t { paper, given, searched, no_attention };
 
 /// What a searched split was judged by.
 enum class SplitJudge : std::uint8_t { mix, sequences, interval };

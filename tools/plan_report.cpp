@@ -133,18 +133,17 @@ std::string split_lines(const PlanContext& context) {
     return fmt::format("{}: {} for attention, the paper's split for this model.\n", name, share);
   if (plan.split_source == SplitSource::given)
     return fmt::format("{}: {} for attention, as given.\n", name, share);
+  if (plan.split_source == SplitSource::no_attention)
+    return fmt::format("{}: all of it for checkpoints; the model has no attention layers.\n", name);
   const char* judge = "one checkpoint interval";
   if (plan.judge == SplitJudge::mix) judge = "the mix";
   if (plan.judge == SplitJudge::sequences) judge = "a sequence";
   const auto& candidates = plan.search->candidates;
-  std::string text = sentences(fmt::format(
+  return sentences(fmt::format(
       "{}: {} for attention, the best of nine splits by what they hold of {}: {} times; "
       "at 50% {} times.",
       name, share, judge, grouped(candidates[plan.search->best].repetitions),
       grouped(candidates[hybridmem::SplitSearch::half].repetitions)));
-  if (!context.layout.has_attention())
-    text += "Without attention layers --split 0 gives all of it to checkpoints.\n";
-  return text;
 }
 
 /// Who holds most and who least.

@@ -15,8 +15,8 @@ struct PaperSettings {
 };
 
 /// The paper's settings for `geometry`: Falcon-H1-7B and Granite-4.0-H-Micro in bf16 on one rank
-/// (tables 1 and B-3). Any other geometry has none. A geometry is recognised by its bytes, not its
-/// name.
+/// (tables 1 and B-3). A geometry is recognised by its bytes, not its name: Falcon-H1-1.5B, whose
+/// layers have the same, gets the same settings. Any other geometry has none.
 constexpr PaperSettings paper_settings(const StateGeometry& geometry) noexcept {
   const auto is = [&geometry](std::uint64_t kv, std::uint64_t recurrent, std::uint64_t conv) {
     return geometry.kv_bytes_per_token_layer == kv &&
