@@ -70,7 +70,7 @@ Metrics StateCache<Organization, Events>::metrics() const {
   metrics.closing = closing_.size();
   metrics.published_blocks = blocks_.index().size();
   metrics.published_checkpoints = states_.index().size();
-  if (const SlabPool* const slabs = organization_.slab_pool()) {
+  if (const auto* const slabs = organization_.slab_pool()) {
     metrics.slabs = slabs->slabs();
     metrics.slots_taken = slabs->taken_slots();
   }
@@ -165,7 +165,7 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
       report(FindingKind::unit_owners, pool, unit,
              (owners[unit] & ~slab_mark) + ((owners[unit] & slab_mark) != 0 ? 1U : 0U), 1);
   }
-  if (const SlabPool* const slabs = organization_.slab_pool())
+  if (const auto* const slabs = organization_.slab_pool())
     report(FindingKind::slab, 0, 0, slabs->taken_slots(), lines);
 
   // Sequences.
