@@ -14,9 +14,7 @@ namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE {
 /// `c` a const one:
 /// - `H(seed)`, a `KeySeed`: has absorbed nothing, and depends on nothing but the seed. Constant.
 /// - `H(c)`: a copy, from then on independent. Constant.
-/// - `h.update(bytes)`, a `std::span<const std::byte>`: appends; where the string is cut into
-/// pieces
-///   does not matter. Linear.
+/// - `h.update(bytes)`, a `std::span<const std::byte>`: appends; the cuts do not matter. Linear.
 /// - `c.finish()`: a `Key`, the hash of the bytes so far; `c` can go on. Constant.
 ///
 /// None of them throws or allocates. The result is the same in every process and on every machine,
