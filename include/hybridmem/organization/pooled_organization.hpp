@@ -242,9 +242,13 @@ class PooledOrganization {
     else if (layout.slots_per_checkpoint > 0)
       sizes.checkpoints = static_cast<std::uint32_t>(recurrent * layout.slots_per_slab /
                                                      layout.slots_per_checkpoint);
-    if (layout.slots_per_checkpoint > 0)
-      sizes.slabs = static_cast<std::uint32_t>(
-          std::min(recurrent, std::uint64_t{sizes.checkpoints} * layout.slots_per_checkpoint));
+    // Every slab holds a slot of a checkpoint, and every checkpoint but the one being allocated its
+    // own units too; one slab more, so that a number is at hand before an eviction frees one.
+    if (const std::uint64_t slots = layout.slots_per_checkpoint; slots > 0) {
+      const std::uint64_t own = layout.units_per_checkpoint();
+      sizes.slabs = static_cast<std::uint32_t>(std::min(
+          {recurrent, sizes.checkpoints * slots, (recurrent + own) * slots / (own + slots) + 1}));
+    }
     return sizes;
   }
 
