@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -79,7 +80,6 @@ TEST_CASE("an error with details is returned whole") {
   CHECK(std::string(refused.error().field) == "n");
 }
 
-#if HYBRIDMEM_CHECK_LEVEL >= 1
 TEST_CASE("reading the side that is not there is a contract violation") {
   const Result<int> bad = Error::missing;
   const Result<int> good = 3;
@@ -88,7 +88,7 @@ TEST_CASE("reading the side that is not there is a contract violation") {
   const auto violation = violation_of([&] { static_cast<void>(good.error()); });
   REQUIRE(violation.has_value());
   CHECK(std::string(violation->message) == "error() of a Result that holds a value");
-  CHECK(violation->level == 1);
+  CHECK(violation->level == 0);
   CHECK_FALSE(violation_of([&] { static_cast<void>(good.value()); }).has_value());
 }
 
@@ -102,4 +102,13 @@ TEST_CASE("a handler that returns leaves the default value of the missing side")
   hybridmem::set_contract_handler(previous);
   CHECK(ignored_violations == 2);
 }
-#endif
+
+TEST_CASE("a value that can only be moved is moved out of a temporary") {
+  const auto make = [] { return Result<std::unique_ptr<int>>(std::make_unique<int>(5)); };
+  std::unique_ptr<int> owned = *make();
+  CHECK(*owned == 5);
+  Result<std::unique_ptr<int>> named = make();
+  **named = 6;
+  owned = std::move(named).value();
+  CHECK(*owned == 6);
+}

@@ -36,23 +36,25 @@ struct ByteUnit {
   std::uint64_t bytes;
 };
 
-inline constexpr std::array<ByteUnit, 12> byte_units{{{"", 1},
+inline constexpr std::array<ByteUnit, 14> byte_units{{{"", 1},
                                                       {"B", 1},
                                                       {"KiB", std::uint64_t{1} << 10U},
                                                       {"MiB", std::uint64_t{1} << 20U},
                                                       {"GiB", std::uint64_t{1} << 30U},
                                                       {"TiB", std::uint64_t{1} << 40U},
                                                       {"PiB", std::uint64_t{1} << 50U},
+                                                      {"EiB", std::uint64_t{1} << 60U},
                                                       {"KB", 1'000},
                                                       {"MB", 1'000'000},
                                                       {"GB", 1'000'000'000},
                                                       {"TB", 1'000'000'000'000},
-                                                      {"PB", 1'000'000'000'000'000}}};
+                                                      {"PB", 1'000'000'000'000'000},
+                                                      {"EB", 1'000'000'000'000'000'000}}};
 
 }  // namespace detail
 
 /// Reads a byte count: a whole number or a decimal fraction, then an optional unit (`B`; `KiB` to
-/// `PiB`, powers of 1024; `KB` to `PB`, powers of 1000), with or without one space between. A
+/// `EiB`, powers of 1024; `KB` to `EB`, powers of 1000), with or without one space between. A
 /// fraction is rounded down to whole bytes. Errors: `bad_argument` (not a number), `unknown_name`
 /// (unit), `overflow` (2^64 bytes or more).
 inline Result<std::uint64_t> parse_bytes(std::string_view text) {
@@ -74,16 +76,10 @@ inline Result<std::uint64_t> parse_bytes(std::string_view text) {
     if (unit != known.name) continue;
     const Checked bytes = Checked{whole} * Checked{known.bytes};
     if (bytes.overflowed()) return Error::overflow;
-    // The fraction of one unit: at most 2^50 bytes, in exact integer steps of a tenth.
-    std::uint64_t fraction = 0;
-    std::uint64_t scale = 1;
-    for (const char digit : digits.substr(0, 15)) {
-      fraction = fraction * 10 + static_cast<std::uint64_t>(digit - '0');
-      scale *= 10;
-    }
-    const auto part = static_cast<std::uint64_t>(static_cast<long double>(known.bytes) *
-                                                 static_cast<long double>(fraction) /
-                                                 static_cast<long double>(scale));
+    // floor(unit * 0.digits), exactly: each step carries the floor of what the later digits add.
+    std::uint64_t part = 0;
+    for (std::size_t i = digits.size(); i-- > 0;)
+      part = (static_cast<std::uint64_t>(digits[i] - '0') * known.bytes + part) / 10;
     const Checked total = bytes + Checked{part};
     if (total.overflowed()) return Error::overflow;
     return total.value();
@@ -97,7 +93,9 @@ inline std::string format_bytes(std::uint64_t bytes) {
   constexpr std::array<const char*, 7> names{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   std::size_t unit = 0;
   std::uint64_t size = 1;
-  while (unit + 1 < names.size() && bytes / size >= 1024) {
+  // 1023.995 would be printed as 1024.00: the next unit says it better.
+  while (unit + 1 < names.size() && static_cast<double>(bytes) / static_cast<double>(size) >=
+                                        (bytes % size == 0 ? 1024.0 : 1023.995)) {
     size <<= 10U;
     ++unit;
   }

@@ -5,11 +5,11 @@
 
 // NOLINTBEGIN(cppcoreguidelines-macro-usage): these must be visible to `#if` and to nvcc.
 
-/// How much the library verifies of what its caller promised. 0: nothing. 1 (default):
-/// constant-time preconditions. 2: also checks that cost as much as the units touched. 3: also a
-/// full audit after every mutation. All translation units of one program must agree: behaviour
-/// carries the level in its namespace (`check0` to `check3`), so that a mixture fails to link
-/// instead of misbehaving.
+/// How much the library verifies of what its caller promised. 0: nothing but what costs a branch. 1
+/// (default): constant-time preconditions. 2: also checks that cost as much as the units touched.
+/// 3: also a full audit after every mutation. All translation units of one program must agree:
+/// behaviour carries the level in its namespace (`check0` to `check3`), so that a mixture fails to
+/// link instead of misbehaving.
 #ifndef HYBRIDMEM_CHECK_LEVEL
 #define HYBRIDMEM_CHECK_LEVEL 1
 #endif

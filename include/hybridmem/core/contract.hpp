@@ -20,8 +20,10 @@ struct ContractViolation {
   int level;  ///< the check level at which the condition is evaluated
 };
 
-/// Receives every breach. It may abort, throw out of a program built with exceptions, or return;
-/// when it returns, the function that found the breach goes on with its documented fallback.
+/// Receives every breach. It may abort, throw out of a program built with exceptions, or return.
+/// When it returns, the function that found the breach goes on: with its fallback where its
+/// documentation names one, and otherwise as if the condition had held, which is undefined
+/// behaviour.
 using ContractHandler = void (*)(const ContractViolation&);
 
 /// The handler in force until another is set: prints one line to standard error and aborts.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "hybridmem/core/config.hpp"
 
@@ -89,8 +90,12 @@ struct InputError {
   std::int64_t lower = 0;          ///< nearest acceptable value below, 0 when there is none to name
   std::int64_t upper = 0;          ///< nearest acceptable value above, 0 when there is none to name
 
+  /// Equal when code, field and value are.
   friend constexpr bool operator==(const InputError& a, const InputError& b) noexcept {
-    return a.code == b.code && a.value == b.value;
+    const auto text = [](const char* field) {
+      return field == nullptr ? std::string_view{} : std::string_view{field};
+    };
+    return a.code == b.code && a.value == b.value && text(a.field) == text(b.field);
   }
 };
 

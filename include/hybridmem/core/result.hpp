@@ -37,23 +37,23 @@ class [[nodiscard]] Result {
 
   /// The value. Precondition: `has_value()`.
   constexpr const T& value() const& {
-    HYBRIDMEM_CHECK(1, has_value_, "value() of a Result that holds an error");
+    HYBRIDMEM_CHECK(0, has_value_, "value() of a Result that holds an error");
     return value_;
   }
 
   constexpr T& value() & {
-    HYBRIDMEM_CHECK(1, has_value_, "value() of a Result that holds an error");
+    HYBRIDMEM_CHECK(0, has_value_, "value() of a Result that holds an error");
     return value_;
   }
 
   constexpr T&& value() && {
-    HYBRIDMEM_CHECK(1, has_value_, "value() of a Result that holds an error");
+    HYBRIDMEM_CHECK(0, has_value_, "value() of a Result that holds an error");
     return std::move(value_);
   }
 
   /// The error. Precondition: `!has_value()`.
   constexpr const E& error() const {
-    HYBRIDMEM_CHECK(1, !has_value_, "error() of a Result that holds a value");
+    HYBRIDMEM_CHECK(0, !has_value_, "error() of a Result that holds a value");
     return error_;
   }
 

@@ -26,6 +26,7 @@ inline constexpr Version library_version{HYBRIDMEM_VERSION_MAJOR, HYBRIDMEM_VERS
                                          HYBRIDMEM_VERSION_PATCH};
 
 /// The same as text, `"major.minor.patch"`.
+// NOLINTBEGIN(cppcoreguidelines-macro-usage): text is made of macros by macros.
 #define HYBRIDMEM_TEXT_OF(x) #x
 #define HYBRIDMEM_TEXT(x) HYBRIDMEM_TEXT_OF(x)
 inline constexpr const char* library_version_text =
@@ -33,5 +34,6 @@ inline constexpr const char* library_version_text =
         HYBRIDMEM_VERSION_MINOR) "." HYBRIDMEM_TEXT(HYBRIDMEM_VERSION_PATCH);
 #undef HYBRIDMEM_TEXT
 #undef HYBRIDMEM_TEXT_OF
+// NOLINTEND(cppcoreguidelines-macro-usage)
 
 }  // namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE
