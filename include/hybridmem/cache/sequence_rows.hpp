@@ -26,6 +26,7 @@ struct Held {
   Tokens position = 0;
   std::uint64_t saved = 0;  ///< the step that wrote it; 0: adopted
   std::uint64_t used = 0;   ///< the last step that read or wrote it
+  bool leaving = false;     ///< let go already, unless the chunk at hand is refused
 };
 
 /// One sequence. Its blocks and held checkpoints lie in the rows' arrays.
@@ -47,10 +48,12 @@ struct Row {
   CheckpointId current{};            ///< the running state, at `placed`
   std::uint64_t current_ticket = 0;  ///< the last step that wrote it; 0: adopted
   std::uint64_t last_ticket = 0;     ///< the newest step that touches the sequence
-  std::uint64_t lent_ticket = 0;     ///< the newest step that copies from its blocks for another
-  std::uint64_t depends_on = 0;      ///< the newest step in flight whose publications it adopted
+  std::uint64_t lent_ticket = 0;     ///< the newest step that copies from or to its last block
+  std::uint64_t depends_on = 0;      ///< the newest step whose publications or copies it began with
   std::uint32_t last_entry = 0;      ///< its place in the step `last_ticket`
   std::uint32_t listed_blocks = 0;   ///< leading blocks that work lists have named
+  std::uint32_t clean_blocks = 0;    ///< leading blocks adopted, copied or cleared before
+  CheckpointId spare{};              ///< the next destination, where a prompt is reserved
   CheckpointId pin{};
   std::uint64_t pin_order = 0;  ///< older pins have lower numbers
 };

@@ -80,7 +80,7 @@ class StateCache {
 
   /// Admits a prompt (rule L4): decides again, then adopts the tokens up to the joint depth, or
   /// changes nothing. Counts the hit and the demand. Errors: `shortfall` (not ready), `capacity`
-  /// (no handle free, or the prompt could never run), `keys_short`, `bad_argument`.
+  /// (no handle free, or the prompt could never run), `bad_argument`.
   Result<Sequence> commit(const Prompt& prompt);
 
   /// Admits a preempted sequence again, as `commit`; its references stand before its pin drops.
@@ -105,7 +105,8 @@ class StateCache {
   Batch advance(std::span<const Chunk> chunks, std::span<Advanced> results);
 
   /// Closes the open step and hands out its work, valid until the step completes, fails or is
-  /// dropped. Errors: `no_step`.
+  /// dropped. What sequences ended in the step held can be had from now on where `Reuse::stream`.
+  /// Errors: `no_step`.
   Result<StepWork> close_step();
 
   /// The oldest step in flight is complete: what it wrote is settled, its publications stand.
@@ -113,14 +114,16 @@ class StateCache {
   Status complete(Ticket ticket);
 
   /// Undoes the newest step, never launched: its sequences are where they were, its publications
-  /// are forgotten, its units are free. Cached objects that it evicted stay evicted, and
-  /// checkpoints that its sequences had done with (rule L10) stay released. Errors: `ticket_order`
-  /// (not the newest).
+  /// are forgotten, its units are free, its forks are gone. Cached objects that it evicted stay
+  /// evicted, checkpoints that its sequences had done with (rule L10) stay released, and whoever
+  /// left it by `preempt`, `abort`, `finish` or `truncate` stays so. A sequence that began, after
+  /// the step was closed, with what it published is damaged. Errors: `ticket_order` (not the
+  /// newest).
   Status drop_step(Ticket ticket);
 
-  /// The step and all after it failed: nothing they wrote is published, and the sequences in them
-  /// are damaged. Fills `damaged` as far as it goes and returns how many there are. Errors:
-  /// `ticket_order` (not in flight).
+  /// The step and all after it failed: nothing they wrote is published, and the sequences whose
+  /// running state they wrote, or that began with what they published, are damaged. Fills `damaged`
+  /// as far as it goes and returns how many there are. Errors: `ticket_order` (not in flight).
   Result<std::size_t> fail(Ticket ticket, std::span<Sequence> damaged);
 
   // --- Publishing
@@ -136,14 +139,14 @@ class StateCache {
   // --- Ends and turns
   // --------------------------------------------------------------------------------
 
-  /// Publishes up to `valid` and ends the sequence (rule L11); tokens beyond are never matched.
-  /// With `keep_tail` a running state exactly at `valid` on the block grid is published where it
-  /// stands. Errors: `stale_handle`, and those of `publish`; an error changes nothing. A damaged or
+  /// Publishes up to `valid` and ends the sequence (rule L11); tokens beyond are never matched. It
+  /// leaves the open step first, as nothing launches a chunk of a sequence that has ended. With
+  /// `keep_tail` a running state exactly at `valid` on the block grid is published where it stands.
+  /// Errors: `stale_handle`, and those of `publish`; an error changes nothing. A damaged or
   /// old sequence ends without publishing.
   Status finish(Sequence sequence, Tokens valid, std::span<const Key> keys);
 
-  /// Ends a sequence in any state without publishing more. Errors: `stale_handle`, `capacity` (no
-  /// row to keep what a step in flight touches).
+  /// Ends a sequence in any state without publishing more. Errors: `stale_handle`.
   Status abort(Sequence sequence);
 
   /// Takes a running sequence out: it leaves the open step and keeps nothing but, by policy, a pin.
@@ -152,13 +155,16 @@ class StateCache {
   Status preempt(Sequence sequence);
 
   /// A second sequence with the same past: whole blocks and the running state are shared, a partial
-  /// last block is copied by the step (rule L12). Errors: `stale_handle`, `wrong_state` (no open
-  /// step, or in it already), `damaged`, `shortfall`, `capacity`.
+  /// last block is copied by the step (rule L12). Nothing is reserved for it. Errors:
+  /// `stale_handle`, `wrong_state` (no open step, or in it already), `damaged`, `shortfall`,
+  /// `capacity`.
   Result<Sequence> fork(Sequence sequence);
 
-  /// Goes back to `to` tokens, where a state is held, or to 0; ends damage. Errors: `stale_handle`,
-  /// `wrong_state` (not running, or in the open step), `no_state`, `ticket_order` (with
-  /// `Reuse::ticket`, a step in flight touches the sequence). An error changes nothing.
+  /// Goes back to `to` tokens, where a state is held, or to 0; ends damage. Blocks beyond are let
+  /// go, reserved ones too. Errors: `stale_handle`, `wrong_state` (not running, or in the open
+  /// step), `no_state` (none there, or another sequence shares the block that it would write on
+  /// in), `ticket_order` (with `Reuse::ticket`, a step in flight touches the sequence; or the open
+  /// step copies from it). An error changes nothing.
   Status truncate(Sequence sequence, Tokens to);
 
   /// The deepest position at or below `at` that `truncate` accepts; 0 for a stale handle.
@@ -185,7 +191,8 @@ class StateCache {
   std::span<const BlockId> blocks_of(Sequence sequence) const;
   CheckpointId state_of(Sequence sequence) const;
 
-  /// Fills page tables of one stack for the sequences of a step; rows beyond them and columns
+  /// Fills page tables of one stack for the sequences of a step, as they are now: before a later
+  /// step, or the end of a sequence, lets go of what the step reads. Rows beyond them and columns
   /// beyond a row's pages get `out.absent`. A page is `kernel_block_tokens` cut into equal kernel
   /// blocks; 0 means one. Errors: `stale_handle`, `no_step` (the step is not in flight), `layout`
   /// (pages are not whole kernel blocks, or there is no such stack), `capacity` (too few rows or
@@ -215,7 +222,7 @@ class StateCache {
   Epoch epoch() const noexcept { return epoch_; }
 
   /// How many sequences of `length` tokens, the first `sharing` of them common to all, can run at
-  /// once.
+  /// once; common are the whole intervals of `sharing` that leave one token to compute.
   std::uint64_t capacity(Tokens length, Tokens sharing) const;
   Metrics metrics() const;
   /// A digest of all calls so far and their outcomes: equal on ranks that made equal calls.
@@ -238,6 +245,19 @@ class StateCache {
     Key key{};
   };
   static constexpr std::size_t recent_per_row = 16;
+  /// What a chunk asks for.
+  struct ChunkNeed {
+    Tokens to = 0;
+    bool fresh = false;         ///< starts from nothing
+    bool shared = false;        ///< the running state is somebody else's too
+    bool leaves = false;        ///< the running state is worth keeping where it is
+    bool table_full = false;    ///< no place for a state that must be left behind
+    std::uint32_t inside = 0;   ///< boundaries inside where the kernel can write a state
+    std::uint32_t skipped = 0;  ///< boundaries inside where it cannot
+    std::uint32_t least = 0;    ///< states without which the chunk is refused
+    std::uint32_t room = 0;     ///< states that the sequence has places for
+    StateDemand demand{};
+  };
 
   // Admission.
   template <class Accept, class Visit>
@@ -264,16 +284,26 @@ class StateCache {
   bool writable(Tokens from, Tokens position) const noexcept;
   bool done_with(const Row& row, const Held& held) const;
   bool retained(const Held& held) const;
+  ChunkNeed need_of(std::int32_t index, Tokens to) const;
+  void settle_need(std::int32_t index, ChunkNeed& need) const;
+  Advanced place_chunk(std::int32_t index, const ChunkNeed& need);
   bool fits(const StateDemand& demand) const;
-  void note_shortage(const StateDemand& demand, Batch& batch) const;
-  bool make_way(std::int32_t index, const StateDemand& demand);
+  Ticket coming_last() const;
+  Ticket coming(std::uint8_t pool, std::uint64_t units, std::int32_t index) const;
+  void note_shortage(std::int32_t index, const StateDemand& demand, Batch& batch) const;
+  void let_go(Held& held);
+  void take_back(std::int32_t index);
+  bool may_go(const Row& row, const Held& held) const;
+  bool make_way(std::int32_t index, ChunkNeed& need);
+  bool may_lend(std::int32_t index);
   void take_blocks(std::int32_t index, std::uint32_t count);
-  CheckpointId take_state();
-  std::uint32_t checkpoint_room() const noexcept;
+  CheckpointId take_state(const StateDemand& later);
+  std::uint32_t checkpoint_room(std::uint32_t leaving) const noexcept;
   void keep_checkpoint_budget(std::uint32_t more);
   void undo_entry(StepRecord& step, StepEntry& entry);
   void revoke_step(std::uint64_t ticket);
   void recount_published();
+  bool damage(std::int32_t index, std::uint64_t from);
   std::uint64_t fence(const Row& row) const noexcept;
   bool fence_passed(const Row& row) const noexcept;
   void flush_closing();
@@ -283,6 +313,8 @@ class StateCache {
   Error publish_error(std::int32_t index, Tokens upto, std::span<const Key> keys) const;
   void publish_state(std::int32_t index, CheckpointId state, Tokens position,
                      std::span<const Key> keys);
+  void publish_as(CheckpointId state, const Key& key, const Key& parent, Tokens position,
+                  std::uint64_t ticket, std::uint64_t requester);
   void publish_all(std::int32_t index, Tokens upto, std::span<const Key> keys, bool tail);
   /// The step that a publication made now belongs to: the open one, or the newest.
   std::uint64_t publication_ticket() const noexcept { return steps_.last(); }
@@ -299,6 +331,7 @@ class StateCache {
   void settle_released(CheckpointId id);
   void unkeep(CheckpointId id);
   void remember(std::int32_t index, CheckpointId state, Tokens position);
+  void forget_recent(std::int32_t index);
   void pin_rightmost(std::int32_t index);
   void drop_pin(std::int32_t index, bool for_units);
   bool drop_oldest_pin();
@@ -308,12 +341,14 @@ class StateCache {
   StepEntry* open_entry(std::int32_t index);
   void withdraw(std::int32_t index);
   void leave_steps(std::int32_t index);
+  void leave_tails(std::int32_t index);
+  bool tail_private(std::int32_t index, Tokens to) const;
   PoolUnits releasable_units(std::int32_t index) const;
   const StepEntry* find_entry(const StepRecord& step, Sequence sequence) const;
 
   void emit(Event event);
   /// Every mutation ends here: the version, the digest, and at check level 3 an audit.
-  void changed(std::uint64_t what, std::uint64_t value) noexcept;
+  void changed(std::uint64_t what, std::uint64_t value);
 
   CacheOptions options_;
   Organization organization_;
@@ -347,6 +382,8 @@ class StateCache {
 #include "hybridmem/cache/detail/cache_create.hpp"
 #include "hybridmem/cache/detail/cache_ends.hpp"
 #include "hybridmem/cache/detail/cache_observe.hpp"
+#include "hybridmem/cache/detail/cache_pins.hpp"
 #include "hybridmem/cache/detail/cache_publish.hpp"
+#include "hybridmem/cache/detail/cache_room.hpp"
 #include "hybridmem/cache/detail/cache_steps.hpp"
 #include "hybridmem/cache/detail/cache_tables.hpp"

@@ -38,9 +38,14 @@ struct StepEntry {
   std::uint32_t previous_listed = 0;
   Tokens previous_published_state = 0;
   std::uint64_t previous_current_ticket = 0;
+  std::uint32_t previous_clean = 0;
+  CheckpointId previous_spare{};
+  Key overwritten_key{};  ///< where it overwrote: what the state was published with
+  Key overwritten_parent{};
+  std::uint64_t overwritten_ticket = 0;
 };
 
-/// The partial last block of a fork: copied if the child still has it when the step closes.
+/// A fork, and its partial last block: copied if the child still has it when the step closes.
 struct TailCopy {
   Sequence child{};
   std::uint32_t block_index = 0;

@@ -7,10 +7,12 @@
 
 namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE {
 
-/// What happened. A replica that applies published, lost, step_opened, step_completed and epoch
-/// events in order answers every match as the cache does.
+/// What happened. A replica that applies published, lost, epoch, reset and the events of steps in
+/// order answers every match as the cache does.
 enum class EventKind : std::uint8_t {
   step_opened,     ///< `ticket` was opened
+  step_closed,     ///< `ticket` takes no more chunks
+  step_dropped,    ///< `ticket` was undone; the next step has its number
   step_completed,  ///< `ticket` and all before it are complete
   steps_failed,    ///< `ticket` and all after it are void
   published,  ///< an object can be found under `key` from the next step on, or from completion on
@@ -19,6 +21,7 @@ enum class EventKind : std::uint8_t {
   preempted,  ///< a sequence gave up what it held
   ended,      ///< a sequence finished or was aborted
   epoch,      ///< nothing published before can be found any more
+  reset,      ///< the same, and steps count from 1 again
   end_of_stream,  ///< the stream is complete up to here
 };
 

@@ -75,7 +75,9 @@ Match StateCache<Organization, Events>::match(const Prompt& prompt) const {
   match.joint_depth = match.recurrent_depth <= limit ? match.recurrent_depth
                                                      : deepest_state(prompt, limit, now).position;
   const Tokens grid = layout().checkpoint_interval_tokens;
-  if (std::min(match.recurrent_depth, cap) > match.joint_depth)
+  const Tokens alone = match.recurrent_depth <= cap ? match.recurrent_depth
+                                                    : deepest_state(prompt, cap, now).position;
+  if (alone > match.joint_depth)
     match.limited_by = LimitedBy::attention;
   else if (limit / grid * grid > match.joint_depth)
     match.limited_by = LimitedBy::recurrent;
@@ -199,20 +201,18 @@ Admission StateCache<Organization, Events>::plan(const Match& given, const Promp
         if (smaller.verdict == Verdict::ready) return smaller;
       }
     }
-    if (pinned_units_ > 0) {  // commit drops pins, oldest first, until it fits
+    // Only pins hold units now: commit drops them, oldest first, until it fits.
+    if (pinned_units_ > 0 && closing_.empty()) {
       admission.verdict = Verdict::ready;
       admission.match.joint_depth = 0;
       return admission;
     }
   }
-  std::uint64_t coming = 0;
-  for (const std::int32_t row : closing_) {
-    coming += releasable_units(row)[admission.pool];
-    if (coming < admission.units_short) continue;
-    admission.verdict = Verdict::wait_ticket;
-    admission.wait_for = Ticket{fence(rows_[row])};
-    break;
-  }
+  admission.wait_for = coming(admission.pool, admission.units_short, -1);
+  // Alone it is ready at the latest when no ended sequence holds anything.
+  if (running_ == 0 && !closing_.empty() && admission.wait_for == Ticket::none)
+    admission.wait_for = coming_last();
+  if (admission.wait_for != Ticket::none) admission.verdict = Verdict::wait_ticket;
   return admission;
 }
 
@@ -230,6 +230,7 @@ void StateCache<Organization, Events>::admit(std::int32_t index, const Prompt& p
   row.max_tokens = prompt.max_tokens;
   row.placed = row.settled = row.published_state = depth;
   ++running_;
+  forget_recent(index);
   if (depth > 0) {
     const auto now = [this](auto id) { return this->visible(id); };
     walk_blocks(prompt, depth, now, [&](BlockId id) {
@@ -245,9 +246,11 @@ void StateCache<Organization, Events>::admit(std::int32_t index, const Prompt& p
       row.depends_on = std::max(row.depends_on, states_.ticket(found.state));
     remember(index, found.state, depth);
   }
-  if (options_.reserve_prompt && layout().units_per_block > 0) {
-    const std::uint32_t whole = divide_up(prompt.tokens, layout().block_tokens);
-    take_blocks(index, whole - row.block_count);
+  row.clean_blocks = row.block_count;
+  if (options_.reserve_prompt) {
+    const StateDemand demand = admission_demand(prompt, depth, true);
+    row.spare = take_state({demand.blocks, 0});
+    take_blocks(index, demand.blocks);
   }
   emit({.requester = prompt.requester,
         .object = row.slot,

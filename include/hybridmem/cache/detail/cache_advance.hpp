@@ -1,6 +1,8 @@
 // StateCache, advancing a sequence by a chunk: rules L7, L8 and L10.
 #pragma once
 
+#include <utility>
+
 #include "hybridmem/cache/state_cache.hpp"
 
 namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE::inline HYBRIDMEM_CHECK_NAMESPACE {
@@ -66,224 +68,156 @@ bool StateCache<Organization, Events>::done_with(const Row& row, const Held& hel
 template <MemoryOrganization Organization, class Events>
 bool StateCache<Organization, Events>::retained(const Held& held) const {
   return options_.retention > 0 && held.saved != 0 && states_.published(held.state) &&
+         states_.index().epoch_of(held.state) == epoch_ &&
          demand_.count(states_.index().key_of(held.state)) >= options_.retention;
 }
 
+/// What a chunk to `to` needs that does not depend on who shares the running state.
 template <MemoryOrganization Organization, class Events>
-bool StateCache<Organization, Events>::fits(const StateDemand& demand) const {
-  const PoolUnits needed = organization_.needed(demand, PoolUnits{}, CheckpointId::absent());
-  for (std::uint8_t pool = 0; pool < layout().pools; ++pool) {
-    const PoolCounts counts = organization_.counts(pool);
-    if (needed[pool] > std::uint64_t{counts.free} + counts.cached) return false;
+auto StateCache<Organization, Events>::need_of(std::int32_t index, Tokens to) const -> ChunkNeed {
+  const Row& row = rows_[index];
+  ChunkNeed need;
+  need.to = to;
+  if (layout().units_per_block > 0) {
+    const std::uint32_t whole = divide_up(to, layout().block_tokens);
+    need.demand.blocks = whole > row.block_count ? whole - row.block_count : 0;
   }
-  return true;
+  need.fresh = !row.current.present();
+  need.leaves = !need.fresh && (boundary(row, row.placed) || states_.published(row.current));
+  for (Tokens at = next_boundary(row, row.placed); at < to; at = next_boundary(row, at))
+    ++(writable(row.placed, at) ? need.inside : need.skipped);
+  return need;
 }
 
+/// Decides how many states a chunk writes: one to leave the present state behind, and one for each
+/// boundary inside, as many as are required and as fit.
 template <MemoryOrganization Organization, class Events>
-void StateCache<Organization, Events>::note_shortage(const StateDemand& demand,
-                                                     Batch& batch) const {
-  const PoolUnits needed = organization_.needed(demand, PoolUnits{}, CheckpointId::absent());
-  for (std::uint8_t pool = 0; pool < layout().pools; ++pool) {
-    const PoolCounts counts = organization_.counts(pool);
-    const std::uint64_t available = std::uint64_t{counts.free} + counts.cached;
-    if (needed[pool] <= available) continue;
-    batch.pool = pool;
-    batch.units_short = needed[pool] - available;
-    break;
-  }
-  std::uint64_t coming = 0;
-  for (const std::int32_t row : closing_) {
-    coming += releasable_units(row)[batch.pool];
-    if (coming < batch.units_short) continue;
-    batch.wait_for = Ticket{fence(rows_[row])};
-    return;
-  }
+void StateCache<Organization, Events>::settle_need(std::int32_t index, ChunkNeed& need) const {
+  const Row& row = rows_[index];
+  const bool required = !options_.checkpoints_yield && row.placed < row.prompt_tokens;
+  const std::uint32_t one = row.spare.present() ? 0 : 1;
+  need.shared = !need.fresh && organization_.references(row.current) > 1;
+  const bool must_depart = need.fresh || need.shared;
+  const std::uint32_t base = must_depart ? one : 0;
+  need.least = base + (required ? need.inside + (need.leaves && !must_depart ? one : 0) : 0);
+
+  std::uint32_t kept = 0;
+  std::uint32_t leaving = 0;
+  for (const Held& held : rows_.held(index)) ++(organization_.cached(held.state) ? leaving : kept);
+  // A state that is left behind is held; one that starts from nothing leaves none.
+  const std::uint32_t places = rows_.max_held() - std::min(rows_.max_held(), kept) + one;
+  need.room = places - std::min(places, need.fresh ? 0U : 1U);
+  need.table_full = !need.fresh && must_depart && kept == rows_.max_held();
+  std::uint32_t most = (must_depart || need.leaves ? one : 0) + need.inside;
+  most = std::max(need.least, std::min(most, need.room));
+  const std::uint32_t saves_allowed = checkpoint_room(leaving);
+  if (most > base && most - base > saves_allowed) most = std::max(need.least, base + saves_allowed);
+  need.demand.checkpoints = most;
+  while (need.demand.checkpoints > need.least && !fits(need.demand)) --need.demand.checkpoints;
 }
 
-/// Releases what the sequence may still do without: its retained checkpoints, oldest first, and
-/// with nothing else running, pins, oldest first (rule L13). True as soon as `demand` fits.
-template <MemoryOrganization Organization, class Events>
-bool StateCache<Organization, Events>::make_way(std::int32_t index, const StateDemand& demand) {
-  for (std::size_t i = 0; i < rows_.held(index).size();) {
-    const Held held = rows_.held(index)[i];
-    if (!done_with(rows_[index], held)) {
-      ++i;
-      continue;
-    }
-    rows_.unhold(index, i);
-    release_state(held.state);
-    if (fits(demand)) return true;
-  }
-  if (running_ > 1) return false;
-  while (drop_oldest_pin())
-    if (fits(demand)) return true;
-  return false;
-}
-
-template <MemoryOrganization Organization, class Events>
-void StateCache<Organization, Events>::take_blocks(std::int32_t index, std::uint32_t count) {
-  Row& row = rows_[index];
-  const std::span<BlockId> blocks = rows_.all_blocks(index);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const BlockId id =
-        organization_.allocate_block([this](const Eviction& eviction) { on_evicted(eviction); });
-    HYBRIDMEM_CHECK(1, id.present(), "units counted are units had");
-    blocks[row.block_count++] = id;
-  }
-}
-
-template <MemoryOrganization Organization, class Events>
-CheckpointId StateCache<Organization, Events>::take_state() {
-  const CheckpointId id =
-      organization_.allocate_checkpoint([this](const Eviction& eviction) { on_evicted(eviction); });
-  HYBRIDMEM_CHECK(1, id.present(), "units counted are units had");
-  ++live_states_;
-  return id;
-}
-
-/// How many more checkpoints the byte budget allows besides the running states, the cached ones
-/// that could make way included.
-template <MemoryOrganization Organization, class Events>
-std::uint32_t StateCache<Organization, Events>::checkpoint_room() const noexcept {
-  if (options_.checkpoint_units == 0) return ~0U;
-  const std::uint64_t most =
-      options_.checkpoint_units / std::max(layout().units_per_checkpoint(), 1U);
-  const std::uint64_t kept = live_states_ - std::min(live_states_, running_);
-  const std::uint64_t fixed = kept - std::min<std::uint64_t>(kept, kept_.size());
-  return static_cast<std::uint32_t>(most - std::min(most, fixed));
-}
-
-/// Evicts cached checkpoints, oldest first, until `more` fit under the byte budget.
-template <MemoryOrganization Organization, class Events>
-void StateCache<Organization, Events>::keep_checkpoint_budget(std::uint32_t more) {
-  if (options_.checkpoint_units == 0) return;
-  const std::uint64_t most =
-      options_.checkpoint_units / std::max(layout().units_per_checkpoint(), 1U);
-  while (!kept_.empty() && live_states_ - std::min(live_states_, running_) + more > most) {
-    const CheckpointId oldest = kept_.front();
-    on_evicted({StateKind::recurrent, oldest.value(), false});
-    organization_.invalidate(oldest);
-  }
-}
-
-/// Extends one sequence, or changes nothing but what `make_way` gave up.
+/// Extends one sequence, or changes nothing.
 template <MemoryOrganization Organization, class Events>
 Error StateCache<Organization, Events>::advance_one(const Chunk& chunk, Advanced& result,
                                                     Batch& batch) {
   const std::int32_t index = rows_.find(chunk.sequence);
   if (index < 0) return Error::stale_handle;
   Row& row = rows_[index];
-  const std::uint64_t now = steps_.now();
   if (row.state != RowState::running) return Error::wrong_state;
   if (row.damaged) return Error::damaged;
-  if (row.last_ticket == now && open_entry(index) != nullptr) return Error::wrong_state;
+  if (open_entry(index) != nullptr) return Error::wrong_state;
   if (chunk.tokens == 0) return Error::bad_argument;
   if (chunk.tokens > options_.max_chunk_tokens ||
       chunk.tokens > options_.max_sequence_tokens - row.placed)
     return Error::capacity;
-  StepRecord& step = steps_.at(now);
+  StepRecord& step = steps_.at(steps_.last());
   if (step.entries.size() == steps_.sizes().entries) return Error::capacity;
 
-  const Tokens from = row.placed;
-  const Tokens to = from + chunk.tokens;
-  StateDemand demand;
-  if (layout().units_per_block > 0) {
-    const std::uint32_t whole = divide_up(to, layout().block_tokens);
-    demand.blocks = whole > row.block_count ? whole - row.block_count : 0;
+  ChunkNeed need = need_of(index, row.placed + chunk.tokens);
+  // Checkpoints behind the sequence become available now; should the chunk be refused, they are
+  // taken back.
+  for (Held& held : rows_.held(index))
+    if (done_with(row, held) && !retained(held)) let_go(held);
+  settle_need(index, need);
+  if (need.table_full || need.demand.checkpoints > need.room ||
+      step.segments.size() + need.demand.checkpoints + 1 > steps_.sizes().segments) {
+    take_back(index);
+    return Error::capacity;
   }
-
-  // The states to write: one to leave the present state behind, and one for each boundary inside.
-  const bool fresh = !row.current.present();
-  const bool shared = !fresh && organization_.references(row.current) > 1;
-  const bool leaves = !fresh && (boundary(row, from) || states_.published(row.current));
-  std::uint32_t inside = 0;
-  std::uint32_t skipped = 0;
-  for (Tokens at = next_boundary(row, from); at < to; at = next_boundary(row, at))
-    ++(writable(from, at) ? inside : skipped);
-  const bool required = !options_.checkpoints_yield && from < row.prompt_tokens;
-  const std::uint32_t least =
-      (fresh || shared ? 1 : 0) + (required ? inside + (leaves && !shared ? 1 : 0) : 0);
-  std::uint32_t most = (fresh || shared || leaves ? 1 : 0) + inside;
-
-  // Checkpoints behind the sequence become reclaimable now; should the chunk be refused, they are
-  // taken back, which puts everything where it was.
-  std::size_t kept = 0;
-  for (const Held& held : rows_.held(index)) {
-    if (done_with(row, held) && !retained(held))
-      organization_.release(held.state, true);
-    else
-      ++kept;
-  }
-  const auto room = static_cast<std::uint32_t>(rows_.max_held() - kept) + (fresh ? 1 : 0);
-  most = std::max(least, std::min(most, room));
-  const std::uint32_t saves_allowed = checkpoint_room();
-  const std::uint32_t base = fresh || shared ? 1 : 0;
-  if (most > base && most - base > saves_allowed) most = std::max(least, base + saves_allowed);
-
-  demand.checkpoints = most;
-  while (demand.checkpoints > least && !fits(demand)) --demand.checkpoints;
-  const bool table_room = demand.checkpoints <= room &&
-                          step.segments.size() + demand.checkpoints + 1 <= steps_.sizes().segments;
-  if (!table_room || !fits(demand)) {
-    for (const Held& held : rows_.held(index))
-      if (done_with(row, held) && !retained(held)) organization_.reference(held.state);
-    if (!table_room) return Error::capacity;
-    if (!make_way(index, demand)) {
-      note_shortage(demand, batch);
-      ++counters_.refusals;
-      return Error::shortfall;
-    }
-    for (const Held& held : rows_.held(index))
-      if (done_with(row, held) && !retained(held)) organization_.release(held.state, true);
+  if (!fits(need.demand) && !make_way(index, need)) {
+    take_back(index);
+    note_shortage(index, need.demand, batch);
+    ++counters_.refusals;
+    return Error::shortfall;
   }
   for (std::size_t i = 0; i < rows_.held(index).size();) {
     const Held held = rows_.held(index)[i];
-    if (!done_with(row, held)) {
-      ++i;
-    } else if (retained(held)) {
-      ++counters_.retained;
-      ++i;
-    } else {
+    if (held.leaving) {
       rows_.unhold(index, i);
       settle_released(held.state);
+    } else {
+      counters_.retained += done_with(row, held) ? 1 : 0;
+      ++i;
     }
   }
+  result = place_chunk(index, need);
+  return Error::none;
+}
 
+/// Allocates and records a chunk that fits.
+template <MemoryOrganization Organization, class Events>
+Advanced StateCache<Organization, Events>::place_chunk(std::int32_t index, const ChunkNeed& need) {
+  Row& row = rows_[index];
+  StepRecord& step = steps_.at(steps_.last());
+  const std::uint64_t now = steps_.last();
+  const Tokens from = row.placed;
   StepEntry entry;
-  entry.sequence = chunk.sequence;
+  entry.sequence = rows_.handle(index);
   entry.row = index;
   entry.from = from;
-  entry.to = to;
+  entry.to = need.to;
   entry.first_segment = static_cast<std::uint32_t>(step.segments.size());
   entry.first_block = row.block_count;
   entry.held_before = row.held_count;
   entry.previous_ticket = row.last_ticket;
   entry.previous_entry = row.last_entry;
   entry.previous_listed = row.listed_blocks;
+  entry.previous_clean = row.clean_blocks;
+  entry.previous_spare = row.spare;
   entry.previous_current_ticket = row.current_ticket;
   entry.previous_published_state = row.published_state;
   entry.source = row.current;
 
-  const bool departs = fresh || shared || (leaves && demand.checkpoints > 0);
-  const std::uint32_t saved_inside = demand.checkpoints - (departs ? 1 : 0);
-  skipped += inside - saved_inside + (leaves && !departs ? 1 : 0);
-  keep_checkpoint_budget(saved_inside + (departs && !fresh ? 1 : 0));
-  take_blocks(index, demand.blocks);
-  entry.block_count = row.block_count;
-
+  const bool spare = row.spare.present();
+  const bool departs =
+      need.fresh || need.shared || (need.leaves && (spare || need.demand.checkpoints > 0));
+  const std::uint32_t saved_inside = need.demand.checkpoints - (departs && !spare ? 1 : 0);
+  const std::uint32_t saved = saved_inside + (departs && need.leaves ? 1 : 0);
+  const std::uint32_t skipped =
+      need.skipped + need.inside - saved_inside + (need.leaves && !departs ? 1 : 0);
+  keep_checkpoint_budget(saved_inside + (departs && !need.fresh ? 1 : 0));
   if (!departs && states_.published(row.current)) {
-    forget_state(row.current, LossCause::overwritten);
     entry.overwrote = true;
+    entry.overwritten_key = states_.index().key_of(row.current);
+    entry.overwritten_parent = states_.index().parent_of(row.current);
+    entry.overwritten_ticket = states_.ticket(row.current);
+    forget_state(row.current, LossCause::overwritten);
   }
+
+  // States before blocks: each allocation is told what follows, so that all of it succeeds.
+  StateDemand rest = need.demand;
+  const auto next_state = [&] {
+    --rest.checkpoints;
+    return take_state(rest);
+  };
   CheckpointId destination = row.current;
-  bool allocated = false;
+  bool allocated = departs;
   if (departs) {
-    destination = take_state();
-    allocated = true;
-    if (!fresh) rows_.hold(index, {row.current, from, row.current_ticket, now});
+    destination = spare ? std::exchange(row.spare, CheckpointId::absent()) : next_state();
+    if (!need.fresh) rows_.hold(index, {row.current, from, row.current_ticket, now});
   }
-  std::uint32_t pass = inside - saved_inside;  // boundaries skipped: the shallowest
-  for (Tokens at = next_boundary(row, from); at < to && saved_inside > 0;
+  std::uint32_t pass = need.inside - saved_inside;  // boundaries skipped: the shallowest
+  for (Tokens at = next_boundary(row, from); at < need.to && saved_inside > 0;
        at = next_boundary(row, at)) {
     if (!writable(from, at)) continue;
     if (pass > 0) {
@@ -292,24 +226,24 @@ Error StateCache<Organization, Events>::advance_one(const Chunk& chunk, Advanced
     }
     step.segments.push_back({destination, at, true, allocated});
     rows_.hold(index, {destination, at, now, now});
-    destination = take_state();
+    destination = next_state();
     allocated = true;
   }
-  step.segments.push_back({destination, to, boundary(row, to), allocated});
+  step.segments.push_back({destination, need.to, boundary(row, need.to), allocated});
   entry.segment_count = static_cast<std::uint32_t>(step.segments.size()) - entry.first_segment;
+  take_blocks(index, need.demand.blocks);
+  entry.block_count = row.block_count;
 
   row.current = destination;
   row.current_ticket = now;
-  row.placed = to;
+  row.placed = need.to;
   row.last_ticket = now;
   row.last_entry = static_cast<std::uint32_t>(step.entries.size());
   step.entries.push_back(entry);
-  const std::uint32_t saved = saved_inside + (departs && leaves ? 1 : 0);
-  result = {from, to, static_cast<std::uint16_t>(saved), static_cast<std::uint16_t>(skipped)};
   ++counters_.advances;
-  counters_.checkpoints_saved += saved_inside + (boundary(row, to) ? 1 : 0);
+  counters_.checkpoints_saved += saved_inside + (boundary(row, need.to) ? 1 : 0);
   counters_.checkpoints_skipped += skipped;
-  return Error::none;
+  return {from, need.to, static_cast<std::uint16_t>(saved), static_cast<std::uint16_t>(skipped)};
 }
 
 template <MemoryOrganization Organization, class Events>

@@ -1,4 +1,4 @@
-// StateCache, ends and turns: rules L12 to L14, and pins.
+// StateCache, ends and turns: rules L12 to L14.
 #pragma once
 
 #include "hybridmem/cache/state_cache.hpp"
@@ -30,6 +30,27 @@ void StateCache<Organization, Events>::leave_steps(std::int32_t index) {
       if (entry.row == index) entry.withdrawn = true;
 }
 
+/// A sequence is no longer the fork of a step in flight: the open step does not copy its last
+/// block, and it does not end with a step that is dropped. Linear in the forks.
+template <MemoryOrganization Organization, class Events>
+void StateCache<Organization, Events>::leave_tails(std::int32_t index) {
+  const Sequence child = rows_.handle(index);
+  for (std::uint64_t at = steps_.completed() + 1; at <= steps_.last(); ++at)
+    for (TailCopy& tail : steps_.at(at).tails) {
+      if (tail.child != child) continue;
+      tail.child = Sequence{};
+      if (!steps_.at(at).closed) rows_[index].lent_ticket = 0;
+    }
+}
+
+/// Whether a sequence that goes on from `to` writes in no block of another.
+template <MemoryOrganization Organization, class Events>
+bool StateCache<Organization, Events>::tail_private(std::int32_t index, Tokens to) const {
+  const Tokens block = layout().block_tokens;
+  return layout().units_per_block == 0 || to % block == 0 ||
+         organization_.references(rows_.blocks(index)[to / block]) == 1;
+}
+
 /// Releases everything a row holds but its pin: blocks deepest first, then checkpoints deepest
 /// first (rule P7).
 template <MemoryOrganization Organization, class Events>
@@ -37,9 +58,10 @@ void StateCache<Organization, Events>::release_holdings(std::int32_t index) {
   Row& row = rows_[index];
   const std::span<const BlockId> blocks = rows_.blocks(index);
   for (std::size_t i = blocks.size(); i-- > 0;) release_block(blocks[i]);
-  row.block_count = row.published_blocks = row.listed_blocks = 0;
+  row.block_count = row.published_blocks = row.listed_blocks = row.clean_blocks = 0;
+  if (row.spare.present()) release_state(row.spare);
   if (row.current.present()) release_state(row.current);
-  row.current = CheckpointId::absent();
+  row.current = row.spare = CheckpointId::absent();
   const std::span<const Held> held = rows_.held(index);
   for (std::size_t i = held.size(); i-- > 0;) release_state(held[i].state);
   row.held_count = 0;
@@ -60,11 +82,13 @@ Error StateCache<Organization, Events>::retire(std::int32_t index) {
   rest.last_ticket = row.last_ticket;
   rest.lent_ticket = row.lent_ticket;
   rest.current = row.current;
+  rest.spare = row.spare;
   rest.block_count = row.block_count;
   std::ranges::copy(std::as_const(rows_).blocks(index), rows_.all_blocks(closing).begin());
   for (const Held& held : rows_.held(index)) rows_.hold(closing, held);
-  row.block_count = row.published_blocks = row.listed_blocks = row.held_count = 0;
-  row.current = CheckpointId::absent();
+  row.block_count = row.published_blocks = row.listed_blocks = row.clean_blocks = 0;
+  row.held_count = 0;
+  row.current = row.spare = CheckpointId::absent();
   closing_.push_back(closing);
   return Error::none;
 }
@@ -95,12 +119,16 @@ Status StateCache<Organization, Events>::finish(Sequence sequence, Tokens valid,
   const std::int32_t index = rows_.find(sequence);
   if (index < 0) return Error::stale_handle;
   const Row& row = rows_[index];
-  if (row.state == RowState::running && !row.damaged && row.epoch == epoch_) {
-    const Tokens upto = std::min(valid, row.placed);
+  const StepEntry* const entry = open_entry(index);
+  const Tokens upto = std::min(valid, entry == nullptr ? row.placed : entry->from);
+  const bool publishes = row.state == RowState::running && !row.damaged && row.epoch == epoch_;
+  if (publishes) {
     const Error error = publish_error(index, upto, keys);
     if (error != Error::none && error != Error::position_mismatch) return error;
-    publish_all(index, upto, keys, row.placed <= valid);
   }
+  withdraw(index);
+  leave_tails(index);
+  if (publishes) publish_all(index, upto, keys, row.placed <= valid);
   end_row(index);
   changed(10, static_cast<std::uint64_t>(sequence.slot) << 32U | valid);
   return Ok::ok;
@@ -111,6 +139,7 @@ Status StateCache<Organization, Events>::abort(Sequence sequence) {
   const std::int32_t index = rows_.find(sequence);
   if (index < 0) return Error::stale_handle;
   withdraw(index);
+  leave_tails(index);
   end_row(index);
   changed(11, static_cast<std::uint64_t>(sequence.slot));
   return Ok::ok;
@@ -125,7 +154,8 @@ Status StateCache<Organization, Events>::preempt(Sequence sequence) {
   // Withdrawing may only pull the fence back, so a row that is needed afterwards is needed now.
   if (!rows_.row_free() && !fence_passed(row)) return Error::capacity;
   withdraw(index);
-  if (!row.damaged) pin_rightmost(index);
+  leave_tails(index);
+  if (!row.damaged && row.epoch == epoch_) pin_rightmost(index);
   const Error error = retire(index);
   HYBRIDMEM_CHECK(1, error == Error::none, "a free row was found before");
   static_cast<void>(error);
@@ -159,7 +189,11 @@ Result<Sequence> StateCache<Organization, Events>::fork(Sequence sequence) {
   const bool blocks = layout().units_per_block > 0;
   const std::uint32_t whole = blocks ? parent.placed / block : 0;
   const bool tail = blocks && parent.placed % block != 0;
-  if (tail && !fits({1, 0})) return Error::shortfall;
+  // While its prompt is reserved, the parent must be able to leave the shared state behind.
+  const bool lends = parent.current.present() && options_.reserve_prompt &&
+                     parent.placed < parent.prompt_tokens && !parent.spare.present();
+  if (!fits({tail ? 1U : 0U, lends ? 1U : 0U})) return Error::shortfall;
+  if (lends) parent.spare = take_state({tail ? 1U : 0U, 0});
 
   const std::int32_t made = rows_.open();
   Row& child = rows_[made];
@@ -182,6 +216,7 @@ Result<Sequence> StateCache<Organization, Events>::fork(Sequence sequence) {
     rows_.all_blocks(made)[child.block_count++] = id;
   }
   child.published_blocks = std::min(parent.published_blocks, whole);
+  forget_recent(made);
   if (parent.current.present()) {
     organization_.reference(parent.current);
     child.current = parent.current;
@@ -190,9 +225,12 @@ Result<Sequence> StateCache<Organization, Events>::fork(Sequence sequence) {
   if (tail) {
     take_blocks(made, 1);
     copy.source = rows_.blocks(index)[whole];
+    for (const TailCopy& other : step.tails)  // no copy reads what another of the step writes
+      if (other.destination == copy.source) copy.source = other.source;
     copy.destination = rows_.blocks(made)[whole];
-    parent.lent_ticket = steps_.last();
+    parent.lent_ticket = child.lent_ticket = child.depends_on = steps_.last();
   }
+  child.clean_blocks = child.block_count;
   step.tails.push_back(copy);
   emit({.requester = child.requester,
         .object = child.slot,
@@ -213,7 +251,8 @@ Status StateCache<Organization, Events>::truncate(Sequence sequence, Tokens to) 
   const std::span<const Held> held = rows_.held(index);
   const auto place =
       std::find_if(held.begin(), held.end(), [to](const Held& one) { return one.position == to; });
-  if (to > row.placed || (to != 0 && place == held.end())) return Error::no_state;
+  if (to > row.placed || (to != 0 && place == held.end()) || !tail_private(index, to))
+    return Error::no_state;
   if (!fence_passed(row)) return Error::ticket_order;
 
   const std::uint32_t blocks =
@@ -222,6 +261,11 @@ Status StateCache<Organization, Events>::truncate(Sequence sequence, Tokens to) 
     const BlockId id = rows_.blocks(index)[row.block_count - 1];
     --row.block_count;
     release_block(id);
+  }
+  // What it writes on in is found no longer.
+  if (blocks > 0 && to % layout().block_tokens != 0) {
+    const BlockId id = rows_.blocks(index)[blocks - 1];
+    if (blocks_.published(id)) forget_block(id, LossCause::overwritten);
   }
   if (row.current.present()) release_state(row.current);
   row.current = CheckpointId::absent();
@@ -239,8 +283,9 @@ Status StateCache<Organization, Events>::truncate(Sequence sequence, Tokens to) 
   }
   row.placed = to;
   row.settled = std::min(row.settled, to);
-  row.published_blocks = std::min(row.published_blocks, row.block_count);
+  row.published_blocks = std::min(row.published_blocks, to / layout().block_tokens);
   row.listed_blocks = std::min(row.listed_blocks, row.block_count);
+  row.clean_blocks = std::min(row.clean_blocks, row.block_count);
   row.published_state = std::min(row.published_state, to);
   row.damaged = false;
   if (to == 0) row.depends_on = 0;
@@ -257,7 +302,8 @@ Tokens StateCache<Organization, Events>::restart_at_or_below(Sequence sequence, 
   if (!row.damaged && row.placed <= at) return row.placed;
   Tokens best = 0;
   for (const Held& held : rows_.held(index))
-    if (held.position <= at) best = std::max(best, held.position);
+    if (held.position <= at && tail_private(index, held.position))
+      best = std::max(best, held.position);
   return best;
 }
 
@@ -287,6 +333,8 @@ void StateCache<Organization, Events>::clear() {
     organization_.invalidate(id);
     --live_states_;
   }
+  for (std::uint64_t at = steps_.completed() + 1; at <= steps_.last(); ++at)
+    for (StepEntry& entry : steps_.at(at).entries) entry.overwrote = false;
   recount_published();
   changed(16, 0);
 }
@@ -306,81 +354,9 @@ Status StateCache<Organization, Events>::reset() {
   pinned_units_ = pin_clock_ = 0;
   live_states_ = off_grid_states_ = running_ = 0;
   fingerprint_ = 0;
-  emit({.epoch = ++epoch_, .kind = EventKind::epoch});
+  emit({.epoch = ++epoch_, .kind = EventKind::reset});
   changed(17, 0);
   return Ok::ok;
-}
-
-/// Remembers a state that a sequence adopted or published, so that a preemption may pin it.
-template <MemoryOrganization Organization, class Events>
-void StateCache<Organization, Events>::remember(std::int32_t index, CheckpointId state,
-                                                Tokens position) {
-  if (options_.preemption_pinning == 0) return;
-  const auto first = static_cast<std::size_t>(index) * recent_per_row;
-  const std::span<Recent> recent = std::span(recent_).subspan(first, recent_per_row);
-  for (std::size_t i = 1; i < recent.size(); ++i) recent[i - 1] = recent[i];
-  recent.back() = {state, position, states_.index().key_of(state)};
-}
-
-/// Pins the rightmost state of a sequence that enough requesters demand, if the budget allows.
-template <MemoryOrganization Organization, class Events>
-void StateCache<Organization, Events>::pin_rightmost(std::int32_t index) {
-  if (options_.preemption_pinning == 0) return;
-  const auto first = static_cast<std::size_t>(index) * recent_per_row;
-  Recent best;
-  for (const Recent& one : std::span(recent_).subspan(first, recent_per_row)) {
-    if (!one.state.present() || one.position <= best.position) continue;
-    if (!states_.published(one.state) || states_.index().key_of(one.state) != one.key) continue;
-    if (demand_.count(one.key) >= options_.preemption_pinning) best = one;
-  }
-  const std::uint64_t units = layout().units_per_checkpoint();
-  if (!best.state.present() ||
-      (options_.pinned_units != 0 && pinned_units_ + units > options_.pinned_units))
-    return;
-  reference_state(best.state);
-  rows_[index].pin = best.state;
-  rows_[index].pin_order = ++pin_clock_;
-  pinned_units_ += std::max<std::uint64_t>(units, 1);
-  ++counters_.pins;
-}
-
-template <MemoryOrganization Organization, class Events>
-void StateCache<Organization, Events>::drop_pin(std::int32_t index, bool for_units) {
-  Row& row = rows_[index];
-  if (!row.pin.present()) return;
-  release_state(row.pin);
-  row.pin = CheckpointId::absent();
-  pinned_units_ -= std::max<std::uint64_t>(layout().units_per_checkpoint(), 1);
-  counters_.pins_dropped += for_units ? 1 : 0;
-}
-
-/// Drops the oldest pin; false without any. Linear in the rows.
-template <MemoryOrganization Organization, class Events>
-bool StateCache<Organization, Events>::drop_oldest_pin() {
-  if (pinned_units_ == 0) return false;
-  std::int32_t oldest = -1;
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(rows_.size()); ++i)
-    if (rows_[i].pin.present() && (oldest < 0 || rows_[i].pin_order < rows_[oldest].pin_order))
-      oldest = i;
-  drop_pin(oldest, true);
-  ++version_;
-  return true;
-}
-
-/// Units that only this row holds.
-template <MemoryOrganization Organization, class Events>
-PoolUnits StateCache<Organization, Events>::releasable_units(std::int32_t index) const {
-  PoolUnits units{};
-  const Row& row = rows_[index];
-  std::uint64_t& attention = units[layout().pool_of(StateKind::attention)];
-  std::uint64_t& recurrent = units[layout().pool_of(StateKind::recurrent)];
-  for (const BlockId id : rows_.blocks(index))
-    if (organization_.references(id) == 1) attention += layout().units_per_block;
-  if (row.current.present() && organization_.references(row.current) == 1)
-    recurrent += layout().units_per_checkpoint();
-  for (const Held& held : rows_.held(index))
-    if (organization_.references(held.state) == 1) recurrent += layout().units_per_checkpoint();
-  return units;
 }
 
 }  // namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE::inline HYBRIDMEM_CHECK_NAMESPACE

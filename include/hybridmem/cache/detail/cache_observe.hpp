@@ -43,8 +43,9 @@ std::uint64_t StateCache<Organization, Events>::capacity(Tokens length, Tokens s
   if (length == 0 || length > options_.max_sequence_tokens) return 0;
   const bool attention = layout().units_per_block > 0;
   const std::uint64_t whole = attention ? divide_up(length, layout().block_tokens) : 0;
+  const Tokens interval = layout().checkpoint_interval_tokens;
   const std::uint64_t shared =
-      attention ? std::min<std::uint64_t>(sharing / layout().block_tokens, whole) : 0;
+      attention ? std::min(sharing, length - 1) / interval * interval / layout().block_tokens : 0;
   PoolUnits left = options_.units;
   const std::uint64_t common = shared * layout().units_per_block;
   std::uint64_t& pool = left[layout().pool_of(StateKind::attention)];
@@ -78,7 +79,7 @@ Metrics StateCache<Organization, Events>::metrics() const {
 }
 
 template <MemoryOrganization Organization, class Events>
-void StateCache<Organization, Events>::changed(std::uint64_t what, std::uint64_t value) noexcept {
+void StateCache<Organization, Events>::changed(std::uint64_t what, std::uint64_t value) {
   ++version_;
   std::uint64_t state = fingerprint_ + 0x9e3779b97f4a7c15U;
   for (const std::uint64_t part :
@@ -122,6 +123,7 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
   for (std::int32_t i = 0; i < rows; ++i) {
     const Row& row = rows_[i];
     if (row.current.present()) ++states[row.current.index()];
+    if (row.spare.present()) ++states[row.spare.index()];
     if (row.pin.present()) ++states[row.pin.index()];
     for (const Held& held : rows_.held(i)) ++states[held.state.index()];
   }

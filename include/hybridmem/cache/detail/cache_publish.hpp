@@ -33,17 +33,25 @@ void StateCache<Organization, Events>::publish_state(std::int32_t index, Checkpo
   const Key key = key_at(row.root, keys, position);
   const Key parent = key_at(row.root, keys, position - options_.key_tokens);
   if (states_.index().find(key, parent, epoch_).present()) ++counters_.duplicates_published;
-  states_.publish(state, key, parent, epoch_, position, publication_ticket(),
-                  publication_ticket() > steps_.completed());
-  if (position % layout().checkpoint_interval_tokens != 0) ++off_grid_states_;
+  publish_as(state, key, parent, position, publication_ticket(), row.requester);
   row.published_state = std::max(row.published_state, position);
   ++counters_.checkpoints_published;
   remember(index, state, position);
-  emit({.key_high = key.high,
+}
+
+/// Enters a state in the catalog as published in step `ticket`.
+template <MemoryOrganization Organization, class Events>
+void StateCache<Organization, Events>::publish_as(CheckpointId state, const Key& key,
+                                                  const Key& parent, Tokens position,
+                                                  std::uint64_t ticket, std::uint64_t requester) {
+  states_.publish(state, key, parent, epoch_, position, ticket, ticket > steps_.completed());
+  if (position % layout().checkpoint_interval_tokens != 0) ++off_grid_states_;
+  emit({.ticket = ticket,
+        .key_high = key.high,
         .key_low = key.low,
         .parent_high = parent.high,
         .parent_low = parent.low,
-        .requester = row.requester,
+        .requester = requester,
         .object = state.value(),
         .epoch = epoch_,
         .begin = 0,
@@ -90,7 +98,8 @@ void StateCache<Organization, Events>::publish_all(std::int32_t index, Tokens up
       publish_state(index, held.state, held.position, keys);
   const bool on_grid = boundary(row, row.placed) ||
                        (tail && options_.keep_tail && row.placed > 0 && row.placed % block == 0);
-  if (row.current.present() && row.placed <= upto && on_grid)
+  if (row.current.present() && row.placed <= upto && on_grid &&
+      (states_.published(row.current) || may_lend(index)))
     publish_state(index, row.current, row.placed, keys);
 }
 

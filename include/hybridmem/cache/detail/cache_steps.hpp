@@ -1,6 +1,8 @@
 // StateCache, the life of a step: rules L5, L6 and L15.
 #pragma once
 
+#include <utility>
+
 #include "hybridmem/cache/state_cache.hpp"
 
 namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE::inline HYBRIDMEM_CHECK_NAMESPACE {
@@ -37,8 +39,8 @@ Result<StepWork> StateCache<Organization, Events>::close_step() {
     if (entry.withdrawn) continue;
     Row& row = rows_[entry.row];
     const std::span<const BlockId> blocks = rows_.blocks(entry.row);
-    for (std::uint32_t i = entry.first_block; i < entry.block_count; ++i)
-      for (const std::int32_t page : organization_.pages(blocks[i]))
+    for (; row.clean_blocks < entry.block_count; ++row.clean_blocks)
+      for (const std::int32_t page : organization_.pages(blocks[row.clean_blocks]))
         step.zeros.push_back({Place::attention_page, page});
     if (entry.block_count > row.listed_blocks) {
       step.appends.push_back(
@@ -49,6 +51,8 @@ Result<StepWork> StateCache<Organization, Events>::close_step() {
       step.writes.push_back({entry.sequence, segment.position, segment.state, segment.saved});
   }
   step.closed = true;
+  flush_closing();
+  emit({.kind = EventKind::step_closed});
   changed(5, step.writes.size());
   return step.work();
 }
@@ -95,8 +99,10 @@ void StateCache<Organization, Events>::undo_entry(StepRecord& step, StepEntry& e
   for (std::size_t i = segments.size(); i-- > 0;) {
     const CheckpointId id = segments[i].state;
     if (states_.published(id)) forget_state(id, LossCause::unwritten);
-    if (segments[i].allocated) release_state(id);
+    if (segments[i].allocated && id != entry.previous_spare) release_state(id);
   }
+  if (row.spare.present() && row.spare != entry.previous_spare) release_state(row.spare);
+  row.spare = entry.previous_spare;
   row.held_count = entry.held_before;  // the source goes back to being the present state
   row.current = entry.source;
   row.current_ticket = entry.previous_current_ticket;
@@ -105,7 +111,11 @@ void StateCache<Organization, Events>::undo_entry(StepRecord& step, StepEntry& e
   row.last_ticket = entry.previous_ticket;
   row.last_entry = entry.previous_entry;
   row.listed_blocks = std::min(row.listed_blocks, entry.previous_listed);
+  row.clean_blocks = std::min(row.clean_blocks, entry.previous_clean);
   entry.withdrawn = true;
+  if (entry.overwrote && row.epoch == epoch_)
+    publish_as(row.current, entry.overwritten_key, entry.overwritten_parent, row.placed,
+               entry.overwritten_ticket, row.requester);
 }
 
 /// Forgets every publication of a step; what nobody holds and nothing can find is free at once.
@@ -148,12 +158,20 @@ Status StateCache<Organization, Events>::drop_step(Ticket ticket) {
   }
   revoke_step(number);
   recount_published();
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const auto index = static_cast<std::int32_t>(i);
+    Row& row = rows_[index];
+    damage(index, number);
+    row.last_ticket = std::min(row.last_ticket, number - 1);
+    row.lent_ticket = std::min(row.lent_ticket, number - 1);
+  }
   for (std::size_t i = step.tails.size(); i-- > 0;) {  // forks of the step never happened
     const std::int32_t row = rows_.find(step.tails[i].child);
-    if (row >= 0 && rows_[row].state == RowState::running) end_row(row);
+    if (row >= 0) end_row(row);
   }
   steps_.drop_newest();
   flush_closing();
+  emit({.ticket = number, .kind = EventKind::step_dropped});
   changed(7, number);
   return Ok::ok;
 }
@@ -172,17 +190,7 @@ Result<std::size_t> StateCache<Organization, Events>::fail(Ticket ticket,
   std::size_t count = 0;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const auto index = static_cast<std::int32_t>(i);
-    Row& row = rows_[index];
-    if (row.state != RowState::running || row.damaged) continue;
-    const bool adopted_void = row.depends_on >= number;
-    if (row.last_ticket < number && !adopted_void) continue;
-    row.damaged = true;
-    for (std::size_t h = rows_.held(index).size(); h-- > 0;) {
-      const Held held = rows_.held(index)[h];
-      if (held.saved < number && !adopted_void) continue;
-      rows_.unhold(index, h);
-      release_state(held.state);
-    }
+    if (!damage(index, number)) continue;
     if (count < damaged.size()) damaged[count] = rows_.handle(index);
     ++count;
   }
@@ -192,6 +200,24 @@ Result<std::size_t> StateCache<Organization, Events>::fail(Ticket ticket,
   emit({.ticket = number, .kind = EventKind::steps_failed});
   changed(8, number);
   return count;
+}
+
+/// Marks a running sequence damaged if a step from `from` on wrote its running state, or if it
+/// began with what such a step published or copied; lets go of the checkpoints that are void.
+/// Whether it was marked.
+template <MemoryOrganization Organization, class Events>
+bool StateCache<Organization, Events>::damage(std::int32_t index, std::uint64_t from) {
+  Row& row = rows_[index];
+  if (row.state != RowState::running) return false;
+  const bool began_void = row.depends_on >= from;
+  if (row.current_ticket < from && !began_void) return false;
+  for (std::size_t h = rows_.held(index).size(); h-- > 0;) {
+    const Held held = rows_.held(index)[h];
+    if (held.saved < from && !began_void) continue;
+    rows_.unhold(index, h);
+    release_state(held.state);
+  }
+  return !std::exchange(row.damaged, true);
 }
 
 template <MemoryOrganization Organization, class Events>

@@ -134,7 +134,7 @@ Status StateCache<Organization, Events>::fill_states(Ticket ticket, std::uint32_
   out.write_begin[0] = 0;
   for (std::uint32_t r = 0; r < rows.size(); ++r) {
     const StepEntry* const entry = find_entry(step, rows[r]);
-    if (entry == nullptr) return Error::stale_handle;
+    if (entry == nullptr || rows_.find(rows[r]) != entry->row) return Error::stale_handle;
     place(out.source, out.source_lines, r, entry->source);
     out.fresh[r] = entry->source.present() ? 0 : 1;
     for (const Segment& segment : step.segments_of(*entry)) {
