@@ -298,6 +298,23 @@ TEST_CASE("several checkpoints that needed() promises are had when each is told 
   }
 }
 
+TEST_CASE("what follows decides where the first of several checkpoints goes") {
+  // Two pages; one is an idle slab with four of five slots cached. Four states of two slots fit in
+  // two new slabs, not in the last slot of the old one and a new slab.
+  for (const bool told : {false, true}) {
+    CAPTURE(told);
+    Harness<SlabPacked> h(small(0, 2, 5), {2, 0});
+    h.cached(h.checkpoint());
+    h.cached(h.checkpoint());
+    CHECK(h.o.slab_pool()->idle_slabs(4) == 1);
+    CHECK(h.predicts({0, 4}));
+    std::uint32_t had = 0;
+    for (std::uint32_t later = 4; later-- > 0;)
+      if (h.o.allocate_checkpoint(h.record(), {0, told ? later : 0}).present()) ++had;
+    CHECK((had == 4) == told);
+  }
+}
+
 TEST_CASE("what follows is a hint: where it does not fit, the checkpoint at hand still is had") {
   Harness<SlabPacked> h(0, 1);
   CHECK(h.o.allocate_checkpoint(h.record(), {7, 7}).present());
