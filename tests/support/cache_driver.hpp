@@ -545,4 +545,27 @@ class CacheDriver {
   std::vector<Key> keys_;
 };
 
+/// A driver over a small layout with room for `blocks` and `states`; `tune` adjusts the options.
+template <class O, class Tune>
+CacheDriver<O> make_driver(std::uint64_t blocks, std::uint64_t states, Tune&& tune,
+                           const Shape& shape = {}) {
+  const OrganizationLayout layout = small_layout<O>(shape);
+  CacheOptions options = room_for(layout, blocks, states);
+  tune(options);
+  return CacheDriver<O>(layout, options);
+}
+template <class O>
+CacheDriver<O> make_driver(std::uint64_t blocks, std::uint64_t states, const Shape& shape = {}) {
+  return make_driver<O>(
+      blocks, states, [](CacheOptions&) {}, shape);
+}
+
+/// Lets `filler` grow block by block until `enough()`; false if it is refused first.
+template <class Driver, class Enough>
+bool squeeze(Driver& driver, const typename Driver::Request& filler, Enough&& enough) {
+  while (!enough())
+    if (!driver.step(filler, driver.cache.layout().block_tokens)) return false;
+  return true;
+}
+
 }  // namespace hybridmem_test
