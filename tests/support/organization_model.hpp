@@ -85,16 +85,17 @@ class OrganizationModel {
   }
 
   /// Slots before members; where the placement's slabs cost too many pages, whole new slabs; where
-  /// these do too, what is cached makes way on slabs in use. `later` checkpoints follow.
-  std::int32_t allocate_checkpoint(std::uint32_t later = 0) {
+  /// these do too, what is cached makes way on slabs in use. `later` checkpoints and blocks follow.
+  std::int32_t allocate_checkpoint(std::uint32_t later = 0, std::uint32_t later_blocks = 0) {
     evictions.clear();
     Pool& pool = pools_[recurrent()];
     const std::uint32_t room = available(recurrent());
     const std::uint32_t members = layout_.units_per_checkpoint();
     const std::uint32_t slots = layout_.slots_per_checkpoint;
-    if (slots == 0 || (later + 1) * members + least_slab_pages((later + 1) * slots) > room)
-      later = 0;
-    const std::uint32_t all_members = (later + 1) * members;
+    const auto all = [&] { return (later + 1) * members + later_blocks * layout_.units_per_block; };
+    if (slots == 0 || all() + least_slab_pages((later + 1) * slots) > room)
+      later = later_blocks = 0;
+    const std::uint32_t all_members = all();
     const std::uint32_t all_slots = (later + 1) * slots;
     const bool as_placed = all_members + slab_pages(all_slots, true) <= room;
     if (!as_placed && all_members + least_slab_pages(all_slots) > room) return -1;

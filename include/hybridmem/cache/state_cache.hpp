@@ -116,9 +116,9 @@ class StateCache {
   /// Undoes the newest step, never launched: its sequences are where they were, its publications
   /// are forgotten, its units are free, its forks are gone. Cached objects that it evicted stay
   /// evicted, checkpoints that its sequences had done with (rule L10) stay released, and whoever
-  /// left it by `preempt`, `abort`, `finish` or `truncate` stays so. A sequence that began, after
-  /// the step was closed, with what it published is damaged. Errors: `ticket_order` (not the
-  /// newest).
+  /// left it by `preempt`, `abort`, `finish` or `truncate` stays so. Damaged is a sequence that
+  /// began, after the step was closed, with what it published, or whose state before the step a
+  /// later one, dropped too, had let go of. Errors: `ticket_order` (not the newest).
   Status drop_step(Ticket ticket);
 
   /// The step and all after it failed: nothing they wrote is published, and the sequences whose

@@ -32,7 +32,6 @@ struct StepEntry {
   std::uint32_t segment_count = 0;
   std::uint32_t first_block = 0;  ///< blocks before this chunk
   std::uint32_t block_count = 0;  ///< blocks after it
-  std::uint32_t held_before = 0;  ///< held checkpoints before this chunk's, after its releases
   std::uint64_t previous_ticket = 0;
   std::uint32_t previous_entry = 0;
   std::uint32_t previous_listed = 0;

@@ -178,7 +178,6 @@ Advanced StateCache<Organization, Events>::place_chunk(std::int32_t index, const
   entry.to = need.to;
   entry.first_segment = static_cast<std::uint32_t>(step.segments.size());
   entry.first_block = row.block_count;
-  entry.held_before = row.held_count;
   entry.previous_ticket = row.last_ticket;
   entry.previous_entry = row.last_entry;
   entry.previous_listed = row.listed_blocks;

@@ -34,14 +34,14 @@ void StateCache<Organization, Events>::pin_rightmost(std::int32_t index) {
     if (!states_.published(one.state) || states_.index().key_of(one.state) != one.key) continue;
     if (demand_.count(one.key) >= options_.preemption_pinning) best = one;
   }
-  const std::uint64_t units = layout().units_per_checkpoint();
+  const std::uint64_t units = std::max<std::uint64_t>(layout().units_per_checkpoint(), 1);
   if (!best.state.present() ||
       (options_.pinned_units != 0 && pinned_units_ + units > options_.pinned_units))
     return;
   reference_state(best.state);
   rows_[index].pin = best.state;
   rows_[index].pin_order = ++pin_clock_;
-  pinned_units_ += std::max<std::uint64_t>(units, 1);
+  pinned_units_ += units;
   ++counters_.pins;
 }
 

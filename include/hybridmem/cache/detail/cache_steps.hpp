@@ -65,11 +65,11 @@ Status StateCache<Organization, Events>::complete(Ticket ticket) {
   for (const StepEntry& entry : steps_.at(number).entries)
     if (!entry.withdrawn && rows_.find(entry.sequence) == entry.row)
       rows_[entry.row].settled = std::max(rows_[entry.row].settled, entry.to);
-  blocks_.settle(number);
-  states_.settle(number);
-  steps_.complete_oldest();
-  while (steps_.in_flight() > 0 && steps_.at(steps_.completed() + 1).failed)
+  do {  // failed steps behind it end with it, and what was published since they failed stands
+    blocks_.settle(steps_.completed() + 1);
+    states_.settle(steps_.completed() + 1);
     steps_.complete_oldest();
+  } while (steps_.in_flight() > 0 && steps_.at(steps_.completed() + 1).failed);
   flush_closing();
   emit({.ticket = number, .kind = EventKind::step_completed});
   changed(6, number);
@@ -95,16 +95,27 @@ void StateCache<Organization, Events>::undo_entry(StepRecord& step, StepEntry& e
       forget_block(id, LossCause::unwritten);
   }
   row.published_blocks = std::min(row.published_blocks, entry.from / block);
+  // A later step, undone before this one, may have let go of what this one wrote or began from.
+  const auto holds = [&](CheckpointId id) {
+    return id == row.current || id == row.spare ||
+           std::ranges::any_of(rows_.held(index),
+                               [id](const Held& held) { return held.state == id; });
+  };
+  const bool has_source = !entry.source.present() || holds(entry.source);
+  const bool has_spare = entry.previous_spare.present() && holds(entry.previous_spare);
   const std::span<const Segment> segments = step.segments_of(entry);
   for (std::size_t i = segments.size(); i-- > 0;) {
     const CheckpointId id = segments[i].state;
+    if (!holds(id)) continue;
     if (states_.published(id)) forget_state(id, LossCause::unwritten);
     if (segments[i].allocated && id != entry.previous_spare) release_state(id);
   }
   if (row.spare.present() && row.spare != entry.previous_spare) release_state(row.spare);
-  row.spare = entry.previous_spare;
-  row.held_count = entry.held_before;  // the source goes back to being the present state
-  row.current = entry.source;
+  row.spare = has_spare ? entry.previous_spare : CheckpointId::absent();
+  for (std::size_t i = rows_.held(index).size(); i-- > 0;)
+    if (rows_.held(index)[i].used == step.ticket) rows_.unhold(index, i);
+  row.current = has_source ? entry.source : CheckpointId::absent();
+  row.damaged = row.damaged || !has_source;
   row.current_ticket = entry.previous_current_ticket;
   row.published_state = std::min(row.published_state, entry.previous_published_state);
   row.placed = entry.from;
