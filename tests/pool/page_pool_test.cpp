@@ -257,7 +257,7 @@ TEST_CASE("an eviction that does not evict is a breach of contract, not an endle
   CHECK(owner.pool.absent(ObjectId{1}));
 }
 
-TEST_CASE("no step allocates after construction") {
+TEST_CASE("a page pool does not allocate after construction") {
   FrozenMemory memory;
   PagePool pool({.pages = 8, .objects = 8, .stamped = 4}, &memory);
   memory.freeze();

@@ -409,7 +409,7 @@ TEST_CASE("misuse of slots is a breach of contract") {
   CHECK(violation_of([&] { s.free(line); }));  // freed twice
 }
 
-TEST_CASE("no step allocates after construction") {
+TEST_CASE("a slab pool does not allocate after construction") {
   for (const SlotPlacement placement : {SlotPlacement::fullest, SlotPlacement::fifo}) {
     FrozenMemory memory;
     Slabs s({.pages = 3, .slots = 70, .placement = placement}, &memory);
