@@ -92,8 +92,8 @@ struct InputError {
 
   /// Equal when code, field and value are.
   friend constexpr bool operator==(const InputError& a, const InputError& b) noexcept {
-    const auto text = [](const char* field) {
-      return field == nullptr ? std::string_view{} : std::string_view{field};
+    const auto text = [](const char* name) {
+      return name == nullptr ? std::string_view{} : std::string_view{name};
     };
     return a.code == b.code && a.value == b.value && text(a.field) == text(b.field);
   }
