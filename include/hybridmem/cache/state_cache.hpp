@@ -28,6 +28,13 @@
 #include "hybridmem/observe/metrics.hpp"
 #include "hybridmem/organization/memory_organization.hpp"
 
+namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE::detail {
+
+/// Defined by tests only: reaches into a cache to corrupt it.
+struct StateCacheAccess;
+
+}  // namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE::detail
+
 namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE::inline HYBRIDMEM_CHECK_NAMESPACE {
 
 /// The cache of one rank over one organization. Whatever request content or timing can cause is a
@@ -228,12 +235,15 @@ class StateCache {
   /// A digest of all calls so far and their outcomes: equal on ranks that made equal calls.
   std::uint64_t fingerprint() const noexcept { return fingerprint_; }
   /// Contradictions in what the cache knows; fills `findings` as far as it goes and returns how
-  /// many. No side effect. Linear in the capacity times the sequences.
+  /// many. Not to overlap another audit: both use one scratch table. Linear in the capacity and in
+  /// what sequences hold.
   std::size_t audit(std::span<Finding> findings) const;
   /// Ends the event stream: one event that says that nothing is missing before it.
   void end_events();
 
  private:
+  friend struct detail::StateCacheAccess;
+
   struct Found {
     CheckpointId state{};
     Tokens position = 0;

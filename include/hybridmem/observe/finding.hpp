@@ -9,17 +9,17 @@ namespace hybridmem::inline HYBRIDMEM_VERSION_NAMESPACE {
 
 /// What contradicts what.
 enum class FindingKind : std::uint8_t {
-  unit_sum,           ///< free, cached and referenced units do not add up to the pool
+  unit_sum,           ///< units by what they do, or checkpoints kept or pinned, do not add up
   unit_owners,        ///< a unit has no owner and is not free, or has two
-  reference_count,    ///< an object's references are not what sequences and pins hold
+  reference_count,    ///< an object's references are not as many as sequences and pins hold
   unheld_reference,   ///< a referenced object that nothing holds
   stale_publication,  ///< a published object whose storage is gone
-  index,              ///< the prefix index contradicts itself
-  position,           ///< a sequence's blocks do not cover its tokens
+  index,              ///< the prefix index contradicts itself, or what is counted of it
+  position,           ///< a sequence's blocks do not cover its tokens, or it is not counted
   held_order,         ///< held checkpoints are not in order of position
-  slab,               ///< taken slots and the lines of checkpoints differ
+  slab,               ///< a line whose slot is not its checkpoint's, or a slot without one
   pending_order,      ///< a publication waits for a step that is not in flight
-  step_order,         ///< tickets in flight are not consecutive
+  step_order,         ///< tickets in flight are not consecutive, or too many
 };
 
 constexpr const char* name_of(FindingKind kind) noexcept {

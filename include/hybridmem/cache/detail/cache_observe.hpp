@@ -115,7 +115,8 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
     for (const BlockId id : rows_.blocks(i)) ++blocks[id.index()];
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const BlockId id{static_cast<std::int32_t>(i)};
-    report(FindingKind::reference_count, 0, i, organization_.references(id), blocks[i]);
+    report(blocks[i] > 0 ? FindingKind::reference_count : FindingKind::unheld_reference, 0, i,
+           organization_.references(id), blocks[i]);
     const bool present = organization_.references(id) > 0 || organization_.cached(id);
     if (blocks_.published(id)) report(FindingKind::stale_publication, 0, i, present ? 1 : 0, 1);
   }
@@ -128,16 +129,24 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
     for (const Held& held : rows_.held(i)) ++states[held.state.index()];
   }
   std::uint64_t live = 0;
+  std::uint64_t cached = 0;
+  std::uint64_t off_grid = 0;
   std::uint64_t lines = 0;
   for (std::size_t i = 0; i < states.size(); ++i) {
     const CheckpointId id{static_cast<std::int32_t>(i)};
-    report(FindingKind::reference_count, 1, i, organization_.references(id), states[i]);
+    report(states[i] > 0 ? FindingKind::reference_count : FindingKind::unheld_reference, 1, i,
+           organization_.references(id), states[i]);
     const bool present = organization_.references(id) > 0 || organization_.cached(id);
     live += present ? 1 : 0;
     lines += present ? organization_.lines(id).size() : 0;
-    if (states_.published(id)) report(FindingKind::stale_publication, 1, i, present ? 1 : 0, 1);
+    cached += organization_.cached(id) ? 1 : 0;
+    if (!states_.published(id)) continue;
+    report(FindingKind::stale_publication, 1, i, present ? 1 : 0, 1);
+    off_grid += states_.end(id) % layout().checkpoint_interval_tokens != 0 ? 1 : 0;
   }
   report(FindingKind::unit_sum, 1, 0, live_states_, live);
+  if (options_.checkpoint_units > 0) report(FindingKind::unit_sum, 1, 0, kept_.size(), cached);
+  report(FindingKind::index, 1, 0, off_grid_states_, off_grid);
 
   // Units: each is free or has one owner; a slab's page is owned by its slots together.
   constexpr std::uint32_t slab_mark = 1U << 30U;
@@ -146,7 +155,10 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
     report(FindingKind::unit_sum, pool, 0,
            std::uint64_t{counts.free} + counts.cached + counts.referenced, counts.units);
     const std::span<std::uint32_t> owners = count(counts.units);
-    const auto own = [&](std::int32_t unit) { ++owners[static_cast<std::size_t>(unit)]; };
+    const auto own = [&](std::int32_t unit) {
+      const auto at = static_cast<std::size_t>(unit);
+      if (unit >= 0 && at < owners.size()) ++owners[at];
+    };
     for (const std::int32_t unit : organization_.page_pool(pool).free_list()) own(unit);
     if (pool == layout().pool_of(StateKind::attention))
       for (std::size_t i = 0; i < organization_.block_capacity(); ++i) {
@@ -160,8 +172,13 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
         if (organization_.references(id) == 0 && !organization_.cached(id)) continue;
         for (const std::int32_t unit : organization_.pages(id)) own(unit);
         if (!layout().has_slabs()) continue;
-        for (const std::int32_t line : organization_.lines(id))
-          owners[static_cast<std::size_t>(line) / layout().slots_per_slab] |= slab_mark;
+        for (const std::int32_t line : organization_.lines(id)) {
+          const std::size_t page = static_cast<std::uint32_t>(line) / layout().slots_per_slab;
+          const bool known = line >= 0 && page < owners.size();
+          report(FindingKind::slab, pool, i,
+                 known && organization_.slab_pool()->owner(LineId{line}) == id.value() ? 1 : 0, 1);
+          if (known) owners[page] |= slab_mark;
+        }
       }
     for (std::size_t unit = 0; unit < owners.size(); ++unit)
       report(FindingKind::unit_owners, pool, unit,
@@ -172,8 +189,10 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
 
   // Sequences.
   std::uint32_t running = 0;
+  std::uint64_t pins = 0;
   for (std::int32_t i = 0; i < rows; ++i) {
     const Row& row = rows_[i];
+    pins += row.pin.present() ? 1 : 0;
     if (row.state != RowState::running) continue;
     ++running;
     if (layout().units_per_block > 0)
@@ -189,10 +208,14 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
     }
   }
   report(FindingKind::position, 1, 0, running_, running);
+  report(FindingKind::unit_sum, 1, 0, pinned_units_,
+         pins * std::max<std::uint64_t>(layout().units_per_checkpoint(), 1));
   report(FindingKind::index, 0, 0, blocks_.index().audit(), 0);
   report(FindingKind::index, 1, 0, states_.index().audit(), 0);
-  report(FindingKind::step_order, 0, 0, steps_.in_flight() <= options_.max_steps_in_flight ? 1 : 0,
-         1);
+  const bool few = steps_.in_flight() <= options_.max_steps_in_flight;
+  report(FindingKind::step_order, 0, 0, few ? 1 : 0, 1);
+  for (std::uint64_t at = steps_.completed() + 1; few && at <= steps_.last(); ++at)
+    report(FindingKind::step_order, 0, 0, steps_.at(at).ticket, at);
   for (std::size_t i = 0; i < organization_.block_capacity(); ++i) {
     const BlockId id{static_cast<std::int32_t>(i)};
     if (blocks_.pending(id))
