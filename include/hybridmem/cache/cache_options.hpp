@@ -48,8 +48,10 @@ struct CacheOptions {
   std::uint32_t retention = 0;  ///< K: distinct requesters that keep a checkpoint held; 0: off
   std::uint32_t preemption_pinning = 0;  ///< K: distinct requesters that earn a pin; 0: off
   std::uint64_t pinned_units = 0;        ///< units that pins may hold; 0: no limit
-  std::uint64_t checkpoint_units =
-      0;  ///< units that checkpoints may hold, cached or held; 0: no limit
+  /// Units that checkpoints may hold, cached or held; 0: no limit. Kept to whenever one is saved;
+  /// one state is taken off for each running sequence, and what ends adds its own until the next
+  /// save.
+  std::uint64_t checkpoint_units = 0;
 
   OrganizationOptions organization{};
 };
