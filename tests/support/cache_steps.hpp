@@ -12,17 +12,20 @@
 #include "hybridmem/cache/state_cache.hpp"
 #include "support/cache_memory.hpp"
 #include "support/cache_model.hpp"
+#include "support/cache_replica.hpp"
 #include "support/cache_worlds.hpp"
 
 namespace hybridmem_test {
 
-/// Keeps the losses of one call.
-struct LossSink {
+/// Keeps the losses of one call, and a replica up to date.
+struct StepSink {
   static constexpr bool enabled = true;
   std::vector<CacheLedger::Loss>* losses = nullptr;
+  CacheReplica* replica = nullptr;
 
   void operator()(const hybridmem::Event& event) const {
-    if (losses == nullptr || event.kind != hybridmem::EventKind::lost) return;
+    replica->apply(event);
+    if (event.kind != hybridmem::EventKind::lost) return;
     losses->push_back({event.object_kind == hybridmem::EventObject::attention_block,
                        {event.key_high, event.key_low},
                        event.end,
@@ -33,7 +36,7 @@ struct LossSink {
 template <class O>
 class CacheSteps {
  public:
-  using Cache = hybridmem::StateCache<O, LossSink>;
+  using Cache = hybridmem::StateCache<O, StepSink>;
   using Tokens = hybridmem::Tokens;
   using Sequence = hybridmem::Sequence;
   using Error = hybridmem::Error;
@@ -42,7 +45,10 @@ class CacheSteps {
       : choices_(choices),
         world_(any_cache_world(O::kind, choices)),
         texts_(world_.options),
-        real_(world_.layout, world_.options, LossSink{&losses_}),
+        replica_({world_.layout.block_tokens, world_.layout.checkpoint_interval_tokens,
+                  world_.options.key_tokens, world_.layout.units_per_block > 0,
+                  world_.options.reuse == hybridmem::Reuse::stream}),
+        real_(world_.layout, world_.options, StepSink{&losses_, &replica_}),
         model_(world_.layout, world_.options, sizes()),
         memory_(world_.layout) {
     pressure_ = choices.below(4);
@@ -194,6 +200,7 @@ class CacheSteps {
     const hybridmem::Match match = real_.match(prompt);
     const hybridmem::Match expected = model_.match(prompt);
     same_match(match, expected);
+    same_match(match, replica_.match(prompt));
     expect(match.version == real_.version(), "a match is of the present version");
     const hybridmem::Admission plan = real_.plan(match, prompt);
     const hybridmem::Admission should = model_.plan(prompt);
@@ -604,6 +611,7 @@ class CacheSteps {
   CacheWorld world_;
   Texts texts_;
   std::vector<CacheLedger::Loss> losses_;
+  CacheReplica replica_;
   Cache real_;
   CacheModel model_;
   CacheMemory memory_;
