@@ -11,6 +11,8 @@
 #error "this program must be compiled without exceptions and without RTTI"
 #endif
 
+const char* cache_failure();
+
 namespace {
 
 using hybridmem::Error;
@@ -64,6 +66,8 @@ int main() {
   lists();
   results();
   contracts();
+  const char* const failure = cache_failure();
+  expect(failure == nullptr, failure == nullptr ? "" : failure);
   std::printf("hybridmem %s without exceptions: %d failures\n", hybridmem::library_version_text,
               failures);
   return failures == 0 ? 0 : 1;

@@ -1,6 +1,6 @@
-# Two translation units at check levels LEFT and RIGHT that pass an IndexList across: with one level
-# they link and run (LINKS=yes), with two they must not link (LINKS=no), and a level that does not
-# exist must not compile (LINKS=never).
+# Two translation units at check levels LEFT and RIGHT that pass an IndexList and a StateCache across:
+# with one level they link and run (LINKS=yes), with two they must not link (LINKS=no), and a level
+# that does not exist must not compile (LINKS=never).
 #   cmake -DSOURCE=<dir> -DBINARY=<dir> -DCOMPILER=<c++> -DLEFT=<n> -DRIGHT=<n> -DLINKS=<word> -P ...
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE "${BINARY}")
@@ -33,6 +33,7 @@ if(LINKS STREQUAL "yes")
   execute_process(COMMAND "${BINARY}/program" COMMAND_ERROR_IS_FATAL ANY)
 elseif(NOT failed)
   message(FATAL_ERROR "levels ${LEFT} and ${RIGHT} were mixed, and the program linked")
-elseif(NOT errors MATCHES "undefined (reference|symbol).*length_of")
+elseif(NOT errors MATCHES "undefined (reference|symbol)[^\n]*length_of"
+       OR NOT errors MATCHES "undefined (reference|symbol)[^\n]*handles_of")
   message(FATAL_ERROR "the link failed for another reason:\n${errors}")
 endif()
