@@ -95,8 +95,9 @@ class Device {
   Tensors& attention() { return tensors_[layout_.pool_of(StateKind::attention)]; }
   Tensors& recurrent() { return tensors_[layout_.pool_of(StateKind::recurrent)]; }
 
+  /// Reading beyond the memory, as through an absent id, yields what is not a number.
   static Cell load(const std::vector<std::byte>& tensor, std::uint64_t at) {
-    Cell cell = 0;
+    Cell cell = ~Cell{0};
     if (at + sizeof cell <= tensor.size()) std::memcpy(&cell, tensor.data() + at, sizeof cell);
     return cell;
   }

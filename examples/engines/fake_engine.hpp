@@ -200,7 +200,6 @@ struct Report {
   std::size_t different = 0;
   std::size_t aborted = 0;
   std::size_t dropped_steps = 0;
-  std::size_t recomputed = 0;  // tokens that a failed step or a preemption made compute again
 
   void judge(const Request& request) {
     ++finished;

@@ -10,7 +10,6 @@ namespace {
 using namespace fake;
 
 constexpr std::uint32_t max_steps = 4;
-constexpr int micro_batches_of_prompt = 1;  // in one batch
 
 /// Tokens that sequences gain together: each as many.
 struct MicroBatch {
@@ -23,8 +22,8 @@ class Memory {
  public:
   using Cache = hm::StateCache<Organization>;
 
-  /// A batch in steps. Goes to the device step by step with `next`; what is left when it is
-  /// destroyed is undone.
+  /// A batch in steps, which the caller launches one after another. What has not been launched when
+  /// it is destroyed is undone.
   class Plan {
    public:
     struct Step {
@@ -203,7 +202,7 @@ class Server {
     slot(id) = {};
   }
 
-  /// One micro-batch of all that decode, then some for each prompt.
+  /// One micro-batch of all that decode, then at most two for each prompt.
   std::vector<MicroBatch> split() {
     std::vector<MicroBatch> micro(1);
     micro[0].tokens = 1;
@@ -216,7 +215,7 @@ class Server {
       if (slot(id).request == nullptr) continue;
       const Tokens target = slot(id).request->target;
       Tokens at = memory_.end(id);
-      for (int i = 0; i < micro_batches_of_prompt && at < target && micro.size() < max_steps; ++i) {
+      for (int i = 0; i < 2 && at < target && micro.size() < max_steps; ++i) {
         // The kernel writes no state inside a micro-batch: it ends where a checkpoint is due.
         const Tokens stop = std::min(target, (at / interval + 1) * interval);
         micro.push_back({{id}, std::min(Tokens{48}, stop - at)});
@@ -355,7 +354,8 @@ bool run(hm::Reuse reuse) {
                                  .max_chunk_tokens = 64,
                                  .key_tokens = key_tokens,
                                  .reuse = reuse,
-                                 .interior = hm::Interior::none};
+                                 .interior = hm::Interior::none,
+                                 .reserve_prompt = true};
   return Server<Organization>(options).run();
 }
 

@@ -1,5 +1,7 @@
 # cmake -DPROGRAM=<file> [-DEXPECTED=<file>] -P run_example.cmake: fails unless the program ends with
 # 0 and, where a text is expected, prints exactly that.
+cmake_minimum_required(VERSION 3.25)
+
 execute_process(COMMAND "${PROGRAM}" RESULT_VARIABLE status OUTPUT_VARIABLE output
                                                              ERROR_VARIABLE errors)
 message("${output}${errors}")
