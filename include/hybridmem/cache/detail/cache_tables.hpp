@@ -44,6 +44,7 @@ Status StateCache<Organization, Events>::fill_blocks(Ticket ticket, std::uint32_
   if (!steps_.contains(number)) return Error::no_step;
   if (stack >= layout().attention_stacks) return Error::layout;
   const std::uint32_t each = layout().units_per_block / layout().attention_stacks;
+  if (layout().block_tokens % each != 0) return Error::layout;
   std::uint32_t parts = 1;
   if (kernel_block_tokens != 0) {
     const std::uint64_t bytes = kernel_block_tokens * layout().token_bytes_layer;
@@ -87,6 +88,7 @@ Status StateCache<Organization, Events>::fill_blocks(Ticket ticket, std::uint32_
   if (out.indptr.size() < rows.size() + 1 || out.last_page_tokens.size() < rows.size())
     return Error::capacity;
   const std::uint32_t each = layout().units_per_block / layout().attention_stacks;
+  if (layout().block_tokens % each != 0) return Error::layout;
   const Tokens page_tokens = layout().block_tokens / each;
   const StepRecord& step = steps_.at(number);
   std::size_t filled = 0;
