@@ -704,3 +704,49 @@ TEST_CASE_TEMPLATE("L7: a refusal that a ticket lifts names it", O, CoarsePages,
   driver.open();
   CHECK(driver.advance(stays, 110));
 }
+
+TEST_CASE_TEMPLATE("L8: what another sequence saved never refuses a chunk", O, CoarsePages,
+                   PagedRecurrent, SlabPacked, StaticDualPool) {
+  for (const bool published : {false, true}) {
+    CAPTURE(published);
+    auto driver = make_driver<O>(20, 4, [](CacheOptions& o) { o.max_steps_in_flight = 8; });
+    const auto idle = driver.begin(Text(1), 100, 100);
+    REQUIRE(driver.step(idle, 40));
+    if (published) driver.publish(idle);
+    CHECK(driver.cache.restart_at_or_below(idle.sequence, 39) == 32);
+    auto other = driver.begin(Text(2), 1, 250);
+    REQUIRE(driver.error == Error::none);
+    while (driver.step(other, 1)) {
+    }
+    CHECK(driver.error == Error::shortfall);
+    if (driver.cache.layout().pools == 2) continue;  // there it is blocks that are short
+    CHECK(driver.cache.restart_at_or_below(idle.sequence, 39) == 0);
+    // Refused, nothing more has changed.
+    const auto before = driver.counts();
+    CHECK(!driver.step(other, 1));
+    CHECK(driver.counts() == before);
+    CHECK(driver.fault.empty());
+  }
+}
+
+TEST_CASE_TEMPLATE("L8: what another sequence reads in this step is not let go", O, CoarsePages,
+                   PagedRecurrent, SlabPacked, StaticDualPool) {
+  for (const Reuse reuse : {Reuse::stream, Reuse::ticket}) {
+    bool refused = false;
+    for (Tokens chunk = 15; !refused; chunk += 16) {
+      CAPTURE(chunk);
+      auto driver = make_driver<O>(20, 4, [&](CacheOptions& o) { o.reuse = reuse; });
+      const auto reads = driver.begin(Text(1), 100, 100);
+      REQUIRE(driver.prefill(reads, 32, 32, false));
+      auto other = driver.begin(Text(2), 1, 250);
+      REQUIRE(driver.step(other, 1));
+      driver.open();
+      REQUIRE(driver.advance(reads, 1));
+      refused = !driver.advance(other, chunk);
+      CHECK(driver.cache.restart_at_or_below(reads.sequence, 32) == 32);
+      driver.close();
+      REQUIRE(driver.complete());
+      CHECK(driver.fault.empty());
+    }
+  }
+}

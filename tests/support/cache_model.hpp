@@ -509,31 +509,40 @@ class CacheModel : public CacheModelState {
 
     // Checkpoints behind the sequence go; if it is refused, they never went.
     const CacheLedger before = ledger_;
-    std::vector<std::size_t> going;
-    const auto let_go = [&](std::size_t i) {
-      ledger_.units.release_checkpoint(line.own.held[i].state, true);
-      going.push_back(i);
+    std::map<Line*, std::vector<std::int32_t>> going;
+    const auto gone = [&](Line& owner, const Held& held) {
+      const auto& states = going[&owner];
+      return std::find(states.begin(), states.end(), held.state) != states.end();
     };
-    const auto gone = [&](std::size_t i) {
-      return std::find(going.begin(), going.end(), i) != going.end();
+    const auto let_go = [&](Line& owner, const Held& held) {
+      if (gone(owner, held)) return;
+      ledger_.units.release_checkpoint(held.state, true);
+      going[&owner].push_back(held.state);
     };
-    const std::size_t count = line.own.held.size();
-    for (std::size_t i = 0; i < count; ++i)
-      if (done_with(line, line.own.held[i]) && !retained(line.own.held[i])) let_go(i);
+    const auto unused = [&](const Held& held) {
+      return options_.reuse == hybridmem::Reuse::stream || held.used <= completed_;
+    };
+    for (const Held& held : line.own.held)
+      if (done_with(line, held) && !retained(held)) let_go(line, held);
     Need need = need_of(line, to);
     if (need.full || need.demand.checkpoints > need.room ||
         step.segments + need.demand.checkpoints + 1 > sizes_.step_segments) {
       ledger_ = before;
       return Error::capacity;
     }
-    // Short of units, what it retains goes, then what it may do without, oldest first (rule L13).
+    // Short of units, what it retains goes, then what it may do without, oldest first (rule L13);
+    // then what other sequences may do without (rule L8).
     for (const bool done_only : {true, false})
-      for (std::size_t i = 0; i < count && !fits(need.demand); ++i) {
-        const Held& held = line.own.held[i];
-        const bool unused = options_.reuse == hybridmem::Reuse::stream || held.used <= completed_;
-        if (gone(i)) continue;
-        if (done_with(line, held) || (!done_only && options_.checkpoints_yield && unused))
-          let_go(i);
+      for (const Held& held : line.own.held)
+        if (!fits(need.demand) &&
+            (done_with(line, held) || (!done_only && options_.checkpoints_yield && unused(held))))
+          let_go(line, held);
+    for (auto& [slot, other] : lines_)
+      for (const Held& held : other.own.held) {
+        const bool done = done_with(other, held);
+        if (&other == &line || other.damaged || held.used == last_ || fits(need.demand)) continue;
+        if (done ? !retained(held) : options_.checkpoints_yield && unused(held))
+          let_go(other, held);
       }
     if (!fits(need.demand) && running() == 1) {
       // Pins go, oldest first, if that is enough. A state that only pins share need not be left.
@@ -555,17 +564,19 @@ class CacheModel : public CacheModelState {
       ++counters_.refusals;
       return Error::shortfall;
     }
-    std::vector<Held> kept;
-    for (std::size_t i = 0; i < count; ++i) {
-      const Held& held = line.own.held[i];
-      if (gone(i)) {
-        ledger_.settle_released(held.state);
-      } else {
-        kept.push_back(held);
-        counters_.retained += done_with(line, held) ? 1 : 0;
+    const auto part = [&](Line& owner) {
+      std::vector<Held> kept;
+      for (const Held& held : owner.own.held) {
+        if (gone(owner, held))
+          ledger_.settle_released(held.state);
+        else
+          kept.push_back(held);
       }
-    }
-    line.own.held = kept;
+      owner.own.held = kept;
+    };
+    part(line);
+    for (auto& [slot, other] : lines_) part(other);
+    for (const Held& held : line.own.held) counters_.retained += done_with(line, held) ? 1 : 0;
     result = place(line, to, need);
     return Error::none;
   }

@@ -109,6 +109,9 @@ class SequenceRows {
     return generations_[slot] == sequence.generation ? row_of_slot_[slot] : -1;
   }
 
+  /// The rows of handles, by slot; -1 where none is open.
+  std::span<const std::int32_t> by_slot() const noexcept { return row_of_slot_; }
+
   Sequence handle(std::int32_t row) const {
     const std::int32_t slot = (*this)[row].slot;
     return {slot, slot < 0 ? 0 : generations_[static_cast<std::size_t>(slot)]};

@@ -202,8 +202,8 @@ class StateCache {
   /// step, or the end of a sequence, lets go of what the step reads. Rows beyond them and columns
   /// beyond a row's pages get `out.absent`. A page is `kernel_block_tokens` cut into equal kernel
   /// blocks; 0 means one. Errors: `stale_handle`, `no_step` (the step is not in flight), `layout`
-  /// (pages are not whole kernel blocks, or there is no such stack), `capacity` (too few rows or
-  /// columns).
+  /// (pages are not whole kernel blocks, a block is no equal share of its pages, or there is no such
+  /// stack), `capacity` (too few rows or columns).
   Status fill_blocks(Ticket ticket, std::uint32_t stack, Tokens kernel_block_tokens,
                      std::span<const Sequence> rows, const TableOut& out) const;
 
@@ -303,6 +303,7 @@ class StateCache {
   void note_shortage(std::int32_t index, const StateDemand& demand, Batch& batch) const;
   void let_go(Held& held);
   void take_back(std::int32_t index);
+  void part_with(std::int32_t index);
   bool may_go(const Row& row, const Held& held) const;
   bool make_way(std::int32_t index, ChunkNeed& need);
   bool may_lend(std::int32_t index);

@@ -144,22 +144,19 @@ Error StateCache<Organization, Events>::advance_one(const Chunk& chunk, Advanced
     take_back(index);
     return Error::capacity;
   }
-  if (!fits(need.demand) && !make_way(index, need)) {
-    take_back(index);
+  const bool crowded = !fits(need.demand);
+  if (crowded && !make_way(index, need)) {
+    for (const std::int32_t other : rows_.by_slot())
+      if (other >= 0) take_back(other);
     note_shortage(index, need.demand, batch);
     ++counters_.refusals;
     return Error::shortfall;
   }
-  for (std::size_t i = 0; i < rows_.held(index).size();) {
-    const Held held = rows_.held(index)[i];
-    if (held.leaving) {
-      rows_.unhold(index, i);
-      settle_released(held.state);
-    } else {
-      counters_.retained += done_with(row, held) ? 1 : 0;
-      ++i;
-    }
-  }
+  part_with(index);
+  if (crowded)
+    for (const std::int32_t other : rows_.by_slot())
+      if (other >= 0) part_with(other);
+  for (const Held& held : rows_.held(index)) counters_.retained += done_with(row, held) ? 1 : 0;
   result = place_chunk(index, need);
   return Error::none;
 }

@@ -78,6 +78,20 @@ void StateCache<Organization, Events>::take_back(std::int32_t index) {
   }
 }
 
+/// Completes what `let_go` began: the sequence no longer holds what it let go of.
+template <MemoryOrganization Organization, class Events>
+void StateCache<Organization, Events>::part_with(std::int32_t index) {
+  for (std::size_t i = 0; i < rows_.held(index).size();) {
+    const Held held = rows_.held(index)[i];
+    if (!held.leaving) {
+      ++i;
+      continue;
+    }
+    rows_.unhold(index, i);
+    settle_released(held.state);
+  }
+}
+
 /// Whether a held checkpoint that is not let go yet may be when units are short: one retained, or
 /// where checkpoints yield any that no step in flight uses.
 template <MemoryOrganization Organization, class Events>
@@ -88,14 +102,27 @@ bool StateCache<Organization, Events>::may_go(const Row& row, const Held& held) 
          (options_.reuse == Reuse::stream || held.used <= steps_.completed());
 }
 
-/// Lets go of what the sequence may do without until its chunk fits: its retained checkpoints,
-/// oldest first, then those whose keys may still come, and with nothing else running, pins, oldest
-/// first (rule L13). False if all of it would not do: then no pin was dropped.
+/// Lets go of what stands in the way until a chunk fits: the sequence's retained checkpoints,
+/// oldest first, then those whose keys may still come; what others would let go at their next
+/// advance, or hold for such a key (rule L8: no saved checkpoint makes a chunk fail); and with
+/// nothing else running, pins, oldest first (rule L13). False if all of it would not do: then no
+/// pin was dropped. Linear in the sequences.
 template <MemoryOrganization Organization, class Events>
 bool StateCache<Organization, Events>::make_way(std::int32_t index, ChunkNeed& need) {
   for (const bool retained_only : {true, false}) {
     for (Held& held : rows_.held(index)) {
       if (!may_go(rows_[index], held) || (retained_only && !done_with(rows_[index], held)))
+        continue;
+      let_go(held);
+      if (fits(need.demand)) return true;
+    }
+  }
+  for (const std::int32_t other : rows_.by_slot()) {
+    if (other < 0 || other == index || rows_[other].damaged) continue;
+    for (Held& held : rows_.held(other)) {
+      const bool read_now = held.used == steps_.last();
+      if (read_now || !may_go(rows_[other], held) ||
+          (done_with(rows_[other], held) && retained(held)))
         continue;
       let_go(held);
       if (fits(need.demand)) return true;
