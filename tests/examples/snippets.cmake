@@ -39,3 +39,18 @@ message("${count} snippets of ${DOCUMENT}")
 if(count EQUAL 0)
   message(SEND_ERROR "no snippets")
 endif()
+
+# With -DOUTPUTS=<directory>, the document quotes what every program there prints, up to an explanation
+# after an empty line and "reused".
+if(DEFINED OUTPUTS)
+  file(READ "${DOCUMENT}" text)
+  file(GLOB outputs "${OUTPUTS}/*.txt")
+  foreach(output IN LISTS outputs)
+    file(READ "${output}" printed)
+    string(REGEX REPLACE "\n\nreused.*" "\n" printed "${printed}")
+    string(FIND "${text}" "\n```\n${printed}```\n" found)
+    if(found EQUAL -1)
+      message(SEND_ERROR "not what ${output} says:\n${printed}")
+    endif()
+  endforeach()
+endif()
