@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
+#include <memory_resource>
 #include <random>
 #include <span>
 #include <utility>
@@ -12,7 +14,10 @@
 
 #include "fake_model.hpp"
 #include "hybridmem/cache/cache_types.hpp"
+#include "hybridmem/device/backing_memory.hpp"
+#include "hybridmem/device/pool_view.hpp"
 #include "hybridmem/organization/organization_layout.hpp"
+#include "hybridmem/organization/pool_shapes.hpp"
 
 namespace fake {
 
@@ -63,11 +68,13 @@ class Device {
   /// only `Reuse::ticket` allows.
   Device(const hybridmem::PageLayout& pages, const OrganizationLayout& layout,
          const hybridmem::PoolUnits& units, std::uint32_t slots, bool eager_zeros)
-      : pages_(pages), layout_(layout), sampled_(slots, -1), eager_zeros_(eager_zeros) {
-    for (std::size_t pool = 0; pool < layout.pools; ++pool)
-      tensors_[pool].assign(layout.stack_layers,
-                            std::vector<std::byte>(units[pool] * layout.unit_bytes[pool],
-                                                   std::byte{0xff}));  // not a number
+      : layout_(layout),
+        shapes_(hybridmem::pool_shapes(pages, layout.kind, units)),
+        memory_(*std::pmr::get_default_resource(), hybridmem::backing_bytes(shapes_.span())),
+        sampled_(slots, -1),
+        eager_zeros_(eager_zeros) {
+    hybridmem::place_pools(shapes_.span(), memory_.data(), memory_.size(), views_).value();
+    std::memset(memory_.data(), 0xff, memory_.size());  // not a number
   }
 
   void launch(Launch launch) {
@@ -90,34 +97,31 @@ class Device {
   }
 
  private:
-  using Tensors = std::vector<std::vector<std::byte>>;
+  const hybridmem::PoolView& pool_of(StateKind kind) const { return views_[layout_.pool_of(kind)]; }
 
-  Tensors& attention() { return tensors_[layout_.pool_of(StateKind::attention)]; }
-  Tensors& recurrent() { return tensors_[layout_.pool_of(StateKind::recurrent)]; }
-
-  /// Reading beyond the memory, as through an absent id, yields what is not a number.
-  static Cell load(const std::vector<std::byte>& tensor, std::uint64_t at) {
+  /// What an absent id names is not a number, and what is written there is lost.
+  static Cell load(const std::byte* at) {
     Cell cell = ~Cell{0};
-    if (at + sizeof cell <= tensor.size()) std::memcpy(&cell, tensor.data() + at, sizeof cell);
+    if (at != nullptr) std::memcpy(&cell, at, sizeof cell);
     return cell;
   }
-  static void store(std::vector<std::byte>& tensor, std::uint64_t at, Cell cell) {
-    if (at + sizeof cell <= tensor.size()) std::memcpy(tensor.data() + at, &cell, sizeof cell);
+  static void store(std::byte* at, Cell cell) {
+    if (at != nullptr) std::memcpy(at, &cell, sizeof cell);
   }
 
   void zero(const Launch& launch) {
-    const std::uint64_t bytes = layout_.unit_bytes[0];
+    const hybridmem::PoolView& pool = pool_of(StateKind::attention);
     for (const hybridmem::UnitZero& unit : launch.zeros)
-      for (auto& tensor : attention())
-        std::memset(tensor.data() + static_cast<std::uint64_t>(unit.id) * bytes, 0, bytes);
+      for (std::uint32_t layer = 0; layer < pool.shape.layers; ++layer)
+        std::memset(pool.page(layer, unit.id), 0, pool.shape.unit_bytes);
   }
 
   void copy(const Launch& launch) {
-    const std::uint64_t bytes = layout_.unit_bytes[0];
+    const hybridmem::PoolView& pool = pool_of(StateKind::attention);
     for (const hybridmem::UnitCopy& unit : launch.copies)
-      for (auto& tensor : attention())
-        std::memcpy(tensor.data() + static_cast<std::uint64_t>(unit.destination) * bytes,
-                    tensor.data() + static_cast<std::uint64_t>(unit.source) * bytes, bytes);
+      for (std::uint32_t layer = 0; layer < pool.shape.layers; ++layer)
+        std::memcpy(pool.page(layer, unit.destination), pool.page(layer, unit.source),
+                    pool.shape.unit_bytes);
   }
 
   std::vector<Token> run(const Launch& launch, bool faulty) {
@@ -153,20 +157,22 @@ class Device {
   Cell attend(const Launch& launch, std::size_t r, std::uint32_t layer,
               std::span<const Token> tokens) {
     const AttentionTable& table = launch.attention[layer / layout_.stack_layers];
-    std::vector<std::byte>& tensor = attention()[layer % layout_.stack_layers];
+    const hybridmem::PoolView& pool = pool_of(StateKind::attention);
+    std::byte* const tensor = pool.page(layer % layout_.stack_layers, 0);
     const LaunchRow& row = launch.rows[r];
-    const auto place = [&](Tokens position) {
+    const auto place = [&](Tokens position) -> std::byte* {
       const std::int32_t id = table.ids.at(table.begin[r] + position / table.tokens_per_id);
-      return static_cast<std::uint64_t>(id) * table.bytes_per_id +
-             position % table.tokens_per_id * kv_bytes;
+      return id < 0 ? nullptr
+                    : tensor + static_cast<std::uint64_t>(id) * table.bytes_per_id +
+                          position % table.tokens_per_id * kv_bytes;
     };
     for (Tokens at = row.from; at < row.to; ++at)
-      store(tensor, place(at), kv_cell(layer, tokens[at - row.from]));
+      store(place(at), kv_cell(layer, tokens[at - row.from]));
     if (!row.samples) return 0;
     Cell sum = 0;
     const Tokens whole = hybridmem::round_up(row.to, table.tokens_per_id);
     for (Tokens at = 0; at < whole; ++at) {
-      const Cell cell = load(tensor, place(at));
+      const Cell cell = load(place(at));
       if (at < row.to) sum += attended(cell, at);
       if (!is_number(cell)) sum ^= 0xbad;
     }
@@ -179,51 +185,44 @@ class Device {
              std::span<const Token> tokens) {
     LayerState state;
     if (table.fresh[r] == 0)
-      each_cell(
-          table, table.sources, table.source_lines, r, state,
-          [&](auto& tensor, std::uint64_t at, Cell& cell) { cell = load(tensor, at); }, layer);
+      each_cell(table, table.sources, table.source_lines, r, layer, state,
+                [](std::byte* at, Cell& cell) { cell = load(at); });
     std::uint32_t write = table.write_begin[r];
     for (Tokens done = 0; done < tokens.size(); ++done) {
       state.absorb(layer, tokens[done]);
       if (write == table.write_begin[r + 1] || table.write_positions[write] != from + done + 1)
         continue;
-      each_cell(
-          table, table.destinations, table.destination_lines, write, state,
-          [&](auto& tensor, std::uint64_t at, Cell& cell) { store(tensor, at, cell); }, layer);
+      each_cell(table, table.destinations, table.destination_lines, write, layer, state,
+                [](std::byte* at, Cell& cell) { store(at, cell); });
       ++write;
     }
     return state.digest();
   }
 
-  /// Calls `visit(tensor, byte, cell)` for the cells of one table row. Member m of a state holds
-  /// its bytes from m * member_bytes on; a line is a slot of a page, with the offset that the
-  /// organization gives it.
+  /// Calls `visit(place, cell)` for the cells of one table row. Member m of a state holds its bytes
+  /// from m * member_bytes on; the window is at its line.
   template <class Visit>
   void each_cell(const StateTable& table, const std::vector<std::int32_t>& ids,
-                 const std::vector<std::int32_t>& lines, std::size_t r, LayerState& state,
-                 Visit&& visit, std::uint32_t layer) {
-    std::vector<std::byte>& tensor = recurrent()[layer % layout_.stack_layers];
-    const std::uint64_t unit = layout_.unit_bytes[1];
+                 const std::vector<std::int32_t>& lines, std::size_t r, std::uint32_t layer,
+                 LayerState& state, Visit&& visit) {
+    const hybridmem::PoolView& pool = pool_of(StateKind::recurrent);
+    layer %= layout_.stack_layers;
     const std::uint64_t member_bytes = recurrent_bytes / table.members;
     for (std::size_t i = 0; i < recurrent_cells; ++i) {
       const std::uint64_t byte = i * (recurrent_bytes / recurrent_cells);
       const std::int32_t id = ids[r * table.members + byte / member_bytes];
-      visit(tensor, static_cast<std::uint64_t>(id) * unit + byte % member_bytes,
-            state.recurrent[i]);
+      visit(id < 0 ? nullptr : pool.page(layer, id) + byte % member_bytes, state.recurrent[i]);
     }
-    const bool behind = layout_.kind == OrganizationKind::coarse_pages ||
-                        layout_.kind == OrganizationKind::static_dual_pool;
-    const std::uint64_t slots = layout_.has_slabs() ? layout_.slots_per_slab : 1;
-    const auto line = static_cast<std::uint64_t>(lines[r]);
-    const std::uint64_t first =
-        line / slots * unit + line % slots * pages_.slot_bytes + (behind ? recurrent_bytes : 0);
-    for (std::size_t i = 0; i < conv_cells; ++i) visit(tensor, first + i * 96, state.window[i]);
+    std::byte* const window = lines[r] < 0 ? nullptr : pool.line(layer, lines[r]);
+    for (std::size_t i = 0; i < conv_cells; ++i)
+      visit(window == nullptr ? nullptr : window + i * 96, state.window[i]);
   }
 
-  hybridmem::PageLayout pages_;
   OrganizationLayout layout_;
-  std::array<Tensors, 2> tensors_;  // of each pool: one for each layer of a stack
-  std::vector<Token> sampled_;      // of each slot
+  hybridmem::PoolShapes shapes_;
+  hybridmem::BackingMemory<std::pmr::memory_resource> memory_;
+  std::array<hybridmem::PoolView, 2> views_{};
+  std::vector<Token> sampled_;  // of each slot
   std::deque<Launch> queue_;
   bool eager_zeros_;
   std::mt19937 random_{1};
