@@ -124,8 +124,8 @@ class CacheLedger {
     const bool queued = one_queue_ && layout_.units_per_checkpoint() > 0;
     if (!states.contains(id) && !queued)
       units.invalidate_checkpoint(id);
-    else
-      kept.push_back(id);
+    else if (std::find(kept.begin(), kept.end(), id) == kept.end())
+      kept.push_back(id);  // once, where several sequences let go of it together
   }
 
   /// Nothing that step wrote can be found: it was not written.

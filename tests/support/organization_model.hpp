@@ -97,7 +97,7 @@ class OrganizationModel {
       later = later_blocks = 0;
     const std::uint32_t all_members = all();
     const std::uint32_t all_slots = (later + 1) * slots;
-    const bool as_placed = all_members + slab_pages(all_slots, true) <= room;
+    bool as_placed = all_members + slab_pages(all_slots, true) <= room;
     if (!as_placed && all_members + least_slab_pages(all_slots) > room) return -1;
     while (!as_placed && all_members + slab_pages(all_slots, false) > room) evict_oldest(pool);
     while (checkpoint_ids_left() == 0 && !pool.order.empty()) evict_oldest(pool);
@@ -107,7 +107,7 @@ class OrganizationModel {
     while (!slabs && pool.free.size() < members) evict_oldest(pool);
     const std::int32_t id = new_id(checkpoints_, free_checkpoints_);
     checkpoints_[id].references = 1;
-    for (std::uint32_t i = 0; i < slots; ++i) take_slot(pool, id, as_placed);
+    for (std::uint32_t i = 0; i < slots; ++i) as_placed = take_slot(pool, id, as_placed);
     while (pool.free.size() < members) evict_oldest(pool);
     checkpoints_[id].pages = take_pages(pool, members);
     if (slots == 0) {
@@ -316,11 +316,13 @@ class OrganizationModel {
     return pages;
   }
 
-  /// A slot that an eviction frees on a slab in use is taken before a new slab is begun.
-  void take_slot(Pool& pool, std::int32_t owner, bool idle_too) {
+  /// A slot that an eviction frees on a slab in use is taken before a new slab is begun; those that
+  /// it frees on idle slabs are left alone from then on. Whether idle slabs may still be used.
+  bool take_slot(Pool& pool, std::int32_t owner, bool idle_too) {
     auto [page, slot] = choose(idle_too);
     if (page < 0 && pool.free.empty()) {
       evict_oldest(pool);
+      idle_too = false;
       std::tie(page, slot) = choose(false);
     }
     if (page < 0) {
@@ -335,6 +337,7 @@ class OrganizationModel {
     slab.owners[slot] = owner;
     free_slots_.remove(page * slots_per_slab() + slot);
     checkpoints_.at(owner).lines.push_back(page * slots_per_slab() + slot);
+    return idle_too;
   }
 
   void evict_oldest(Pool& pool) {

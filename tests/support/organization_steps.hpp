@@ -281,21 +281,27 @@ class OrganizationSteps {
       real_.reference(hybridmem::CheckpointId{state});
     }
     bool all = true;
-    for (std::uint32_t i = 0; i < demand.blocks && all; ++i) {
-      evictions_.clear();
-      const std::int32_t expected = model_.allocate_block();
-      all = real_.allocate_block(record()).present();
-      expect(all == (expected >= 0), "another block id");
-      expect_same_evictions();
-    }
+    const auto blocks = [&] {
+      for (std::uint32_t i = 0; i < demand.blocks && all; ++i) {
+        evictions_.clear();
+        const std::int32_t expected = model_.allocate_block();
+        all = real_.allocate_block(record()).present();
+        expect(all == (expected >= 0), "another block id");
+        expect_same_evictions();
+      }
+    };
+    const bool blocks_first = choices_.once_in(2);
+    if (blocks_first) blocks();
     for (std::uint32_t i = 0; i < demand.checkpoints && all; ++i) {
       evictions_.clear();
-      const std::uint32_t later = demand.checkpoints - i - 1;
-      const std::int32_t expected = model_.allocate_checkpoint(later);
-      all = real_.allocate_checkpoint(record(), {0, later}).present();
+      const hybridmem::StateDemand later{blocks_first ? 0 : demand.blocks,
+                                         demand.checkpoints - i - 1};
+      const std::int32_t expected = model_.allocate_checkpoint(later.checkpoints, later.blocks);
+      all = real_.allocate_checkpoint(record(), later).present();
       expect(all == (expected >= 0), "another checkpoint id");
       expect_same_evictions();
     }
+    if (!blocks_first) blocks();
     // Cached states without members keep their slots until their whole slab goes, and take other
     // states with them then: what several allocations free or miss on the way is not foreseen.
     const bool foreseen = layout_.slots_per_checkpoint == 0 || layout_.units_per_checkpoint() > 0;

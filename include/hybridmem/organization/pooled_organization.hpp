@@ -89,8 +89,11 @@ class PooledOrganization {
       const CheckpointId id = checkpoints_.acquire();
       const std::span<std::int32_t> lines = lines_.units(id);
       for (std::size_t i = 0; i < lines.size(); ++i) {
-        const LineId line = slabs_->take(
-            from, id.value(), use, [&](ObjectId victim) { evict_object(from, victim, evict); });
+        // Room that an eviction makes on idle slabs was not counted on: it may cost more pages.
+        const LineId line = slabs_->take(from, id.value(), use, [&](ObjectId victim) {
+          use = SlabUse::compact;
+          evict_object(from, victim, evict);
+        });
         HYBRIDMEM_CHECK(1, line.present(), "slots counted are slots had");
         lines[i] = line.value();
       }

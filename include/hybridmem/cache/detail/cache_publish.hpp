@@ -211,8 +211,8 @@ void StateCache<Organization, Events>::settle_released(CheckpointId id) {
   if (!states_.published(id) && !queued) {
     organization_.invalidate(id);
     --live_states_;
-  } else if (options_.checkpoint_units > 0) {
-    kept_.push_back(kept_links_, id);
+  } else if (options_.checkpoint_units > 0 && !kept_links_[id.index()].linked()) {
+    kept_.push_back(kept_links_, id);  // once, where several sequences let go of it together
   }
 }
 
