@@ -66,7 +66,7 @@ Metrics StateCache<Organization, Events>::metrics() const {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[static_cast<std::int32_t>(i)];
     metrics.preempted_waiting += row.state == RowState::preempted ? 1 : 0;
-    metrics.pinned_checkpoints += row.pin.present() ? 1 : 0;
+    metrics.pinned_checkpoints += row.pin.present() ? 1U : 0U;
   }
   metrics.closing = closing_.size();
   metrics.published_blocks = blocks_.index().size();
@@ -139,10 +139,10 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
     const bool present = organization_.references(id) > 0 || organization_.cached(id);
     live += present ? 1 : 0;
     lines += present ? organization_.lines(id).size() : 0;
-    cached += organization_.cached(id) ? 1 : 0;
+    cached += organization_.cached(id) ? 1U : 0U;
     if (!states_.published(id)) continue;
     report(FindingKind::stale_publication, 1, i, present ? 1 : 0, 1);
-    off_grid += states_.end(id) % layout().checkpoint_interval_tokens != 0 ? 1 : 0;
+    off_grid += states_.end(id) % layout().checkpoint_interval_tokens != 0 ? 1U : 0U;
   }
   report(FindingKind::unit_sum, 1, 0, live_states_, live);
   if (options_.checkpoint_units > 0) report(FindingKind::unit_sum, 1, 0, kept_.size(), cached);
@@ -192,7 +192,7 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
   std::uint64_t pins = 0;
   for (std::int32_t i = 0; i < rows; ++i) {
     const Row& row = rows_[i];
-    pins += row.pin.present() ? 1 : 0;
+    pins += row.pin.present() ? 1U : 0U;
     if (row.state != RowState::running) continue;
     ++running;
     if (layout().units_per_block > 0)
