@@ -272,7 +272,7 @@ TEST_CASE_TEMPLATE("L4: a reserved prompt cannot be refused inside", O, CoarsePa
         static_cast<void>(driver.cache.advance({&some, 1}, {&advanced, 1}));
       }
       const bool done = driver.advance(reserved, std::min(chunk, 150 - driver.placed(reserved)));
-      driver.cache.close_step();
+      static_cast<void>(driver.cache.close_step());
       CHECK(done);
       if (!done) break;
       driver.publish(reserved);
@@ -284,4 +284,25 @@ TEST_CASE_TEMPLATE("L4: a reserved prompt cannot be refused inside", O, CoarsePa
     REQUIRE(driver.cache.abort(reserved.sequence));
     CHECK(driver.referenced() == 0);
   }
+}
+
+TEST_CASE_TEMPLATE("L4: a reserved prompt has its first state too, whatever others take", O,
+                   CoarsePages, PagedRecurrent, SlabPacked, StaticDualPool) {
+  auto driver = make_driver<O>(20, 3, [](CacheOptions& o) {
+    o.reserve_prompt = true;
+    o.max_chunk_tokens = 16;
+  });
+  const auto reserved = driver.begin(Text(1), 100);
+  REQUIRE(driver.error == Error::none);
+  std::vector<typename CacheDriver<O>::Request> others;
+  for (std::uint64_t salt = 2; salt <= 9; ++salt) {
+    others.push_back(driver.begin(Text(salt), 1, 200));
+    if (driver.error != Error::none) others.pop_back();
+  }
+  for (const auto& one : others)
+    while (driver.placed(one) < 400 && driver.step(one, 16)) {
+    }
+  CHECK(driver.cache.metrics().refusals > 0);
+  REQUIRE(driver.prefill(reserved, 100, 16));
+  CHECK(driver.fault.empty());
 }

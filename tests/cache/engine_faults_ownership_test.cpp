@@ -13,7 +13,7 @@ std::uint32_t referenced_states(const Driver& driver) {
   const auto& organization = driver.cache.organization();
   std::uint32_t count = 0;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(organization.checkpoint_capacity()); ++i)
-    count += organization.references(CheckpointId{i}) > 0 ? 1 : 0;
+    count += organization.references(CheckpointId{i}) > 0 ? 1U : 0U;
   return count;
 }
 
@@ -55,7 +55,7 @@ std::string run_alone(Driver& driver, const Text& text, Tokens prompt, Tokens ma
     if (!driver.cache.preempt(request.sequence)) return "preempt refused";
     prompt = std::max(prompt, at + 1);
     while (true) {
-      const Status resumed = driver.resume(request, prompt);
+      const auto resumed = driver.resume(request, prompt);
       if (resumed) break;
       if (resumed.error() != Error::shortfall)
         return std::string("resume: ") + name_of(resumed.error());
@@ -152,7 +152,7 @@ TEST_CASE("admit means completes: states in several stacks and slabs that others
       if (salt % 2 == 0)
         driver.finish(one);
       else
-        driver.cache.abort(one.sequence);
+        static_cast<void>(driver.cache.abort(one.sequence));
     }
     const Tokens length = 16 * static_cast<Tokens>((pages - 15 - 1) / 4);
     const std::string fault = run_alone(driver, Text(9), 40, length, true, 1);
@@ -368,7 +368,8 @@ TEST_CASE_TEMPLATE("unhashed first (vllm 42656): sessions in turn keep their hit
   }
   for (int round = 0; round < 24; ++round) {
     const Text& session = sessions[static_cast<std::size_t>(round) % 4];
-    const auto request = driver.begin(Text(session, 64, 100 + round), 150);
+    const auto request =
+        driver.begin(Text(session, 64, 100 + static_cast<std::uint64_t>(round)), 150);
     CHECK(driver.placed(request) == 64);
     REQUIRE(driver.prefill(request, 150, 40, false));  // nothing new is published
     REQUIRE(driver.cache.abort(request.sequence));
@@ -419,7 +420,7 @@ TEST_CASE_TEMPLATE("capacity told is capacity had (vllm 37121)", O, CoarsePages,
       if (driver.error != Error::none) break;
       if (i == 0 && sharing > 0) REQUIRE(driver.prefill(one, std::min(sharing, length - 1), 32));
       if (driver.placed(one) == 0 && !driver.step(one, 1)) {
-        driver.cache.abort(one.sequence);
+        static_cast<void>(driver.cache.abort(one.sequence));
         break;
       }
       running.push_back(one);
@@ -446,7 +447,7 @@ TEST_CASE_TEMPLATE("capacity told is capacity had (vllm 37121)", O, CoarsePages,
       }
       if (!moved) break;
     }
-    for (const auto& one : running) had += driver.placed(one) == length ? 1 : 0;
+    for (const auto& one : running) had += driver.placed(one) == length ? 1U : 0U;
     CHECK(had == told);
     CHECK(driver.fault.empty());
   }

@@ -89,9 +89,9 @@ TEST_CASE("L1: without attention layers only the checkpoints count") {
   const Text text(1);
   const auto request = driver.begin(text, 100);
   for (const Tokens to : {32U, 64U, 96U, 100U}) {
-    driver.cache.open_step();
+    static_cast<void>(driver.cache.open_step());
     REQUIRE(driver.advance(request, to - driver.placed(request)));
-    driver.cache.close_step();
+    static_cast<void>(driver.cache.close_step());
     REQUIRE(driver.cache.complete(driver.cache.last_ticket(request.sequence)));
     driver.publish(request);
   }

@@ -11,7 +11,7 @@ std::uint32_t referenced_states(const Driver& driver) {
   const auto& organization = driver.cache.organization();
   std::uint32_t count = 0;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(organization.checkpoint_capacity()); ++i)
-    count += organization.references(CheckpointId{i}) > 0 ? 1 : 0;
+    count += organization.references(CheckpointId{i}) > 0 ? 1U : 0U;
   return count;
 }
 

@@ -138,7 +138,7 @@ std::string storm_of(const Storm& storm, unsigned seed, int calls) {
       case 18:
         if (!live.empty()) {
           const Tokens to = driver.cache.restart_at_or_below(live[pick].sequence, below(200));
-          const Status status = driver.truncate(live[pick], to, ++salt);
+          const auto status = driver.truncate(live[pick], to, ++salt);
           if (!status && status.error() == Error::no_state) return "truncate refuses its own hint";
         }
         break;

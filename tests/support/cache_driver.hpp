@@ -121,6 +121,17 @@ class Text {
   mutable std::vector<std::uint64_t> tags_;
 };
 
+/// A status that a test may ignore.
+class Outcome {
+ public:
+  Outcome(const Status& status) : error_(status ? Error::none : status.error()) {}
+  explicit operator bool() const { return error_ == Error::none; }
+  Error error() const { return error_; }
+
+ private:
+  Error error_;
+};
+
 template <class O, class Events = NoEvents>
 class CacheDriver {
  public:
@@ -169,7 +180,7 @@ class CacheDriver {
     if (sequence && !late_ && unlaunched_ == nullptr) look_at(request);
     return request;
   }
-  Status resume(Request& request, Tokens tokens) {
+  Outcome resume(Request& request, Tokens tokens) {
     request.prompt = tokens;
     return cache.resume(request.sequence, prompt_of(request, tokens));
   }
@@ -217,7 +228,7 @@ class CacheDriver {
     poison_free();
   }
   /// Completes the oldest step.
-  Status complete() {
+  Outcome complete() {
     launch();
     if (steps_.empty()) return cache.complete(Ticket{0});
     Step& step = steps_.front();
@@ -227,7 +238,7 @@ class CacheDriver {
     poison_free();
     return status;
   }
-  Status drop() {
+  Outcome drop() {
     const Status status = cache.drop_step(newest_);
     if (!status) return status;
     if (!steps_.empty() && steps_.back().ticket == newest_) steps_.pop_back();
@@ -274,7 +285,7 @@ class CacheDriver {
     error = reached ? Error::none : reached.error();
     return reached ? *reached : 0;
   }
-  Status finish(const Request& request, Tokens valid = ~0U) {
+  Outcome finish(const Request& request, Tokens valid = ~0U) {
     valid = std::min(valid, placed(request));
     const Status status =
         cache.finish(request.sequence, valid, request.text.keys(valid, cache.options().key_tokens));
@@ -294,7 +305,7 @@ class CacheDriver {
     child.text = Text(parent.text, placed(parent), salt);
     return child;
   }
-  Status truncate(Request& request, Tokens to, std::uint64_t salt) {
+  Outcome truncate(Request& request, Tokens to, std::uint64_t salt) {
     const Status status = cache.truncate(request.sequence, to);
     if (status) request.text = Text(request.text, to, salt);
     return status;

@@ -156,7 +156,7 @@ Error StateCache<Organization, Events>::advance_one(const Chunk& chunk, Advanced
   if (crowded)
     for (const std::int32_t other : rows_.by_slot())
       if (other >= 0) part_with(other);
-  for (const Held& held : rows_.held(index)) counters_.retained += done_with(row, held) ? 1 : 0;
+  for (const Held& held : rows_.held(index)) counters_.retained += done_with(row, held) ? 1U : 0U;
   result = place_chunk(index, need);
   return Error::none;
 }
