@@ -29,7 +29,7 @@ struct Request {
 struct Workload {
   std::string name;  ///< for output
   std::vector<Request> requests;
-  std::vector<std::uint64_t> chunks;  ///< numbers of all requests, one after another
+  std::vector<std::uint64_t> chunks;  ///< numbers of all requests; their ranges may overlap
   Tokens chunk_tokens = 512;
   bool has_sharing = true;  ///< false where the source says nothing of prefixes
 };
