@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "hybridmem/cache/state_cache.hpp"
-#include "request.hpp"
-#include "request_keys.hpp"
-#include "results.hpp"
+#include "simulator/request.hpp"
+#include "simulator/request_keys.hpp"
+#include "simulator/results.hpp"
 
 namespace hybridmem_simulator {
 

@@ -6,7 +6,7 @@
 
 #include "hybridmem/core/arithmetic.hpp"
 #include "hybridmem/prefix/key.hpp"
-#include "request.hpp"
+#include "simulator/request.hpp"
 
 namespace hybridmem_simulator {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hybridmem/cache/state_cache.hpp"
-#include "request.hpp"
+#include "simulator/request.hpp"
 
 namespace hybridmem_simulator {
 
