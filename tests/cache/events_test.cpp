@@ -86,7 +86,7 @@ TEST_CASE("numbers have no gap, and a stream ends with its end record") {
   const OrganizationLayout layout = small_layout<SlabPacked>();
   std::vector<Event> events;
   CacheDriver<SlabPacked, Record> driver(layout, room_for(layout, 12, 4), Record{&events});
-  for (const std::uint64_t salt : {1, 2, 3, 4}) REQUIRE(driver.serve(Text(salt), 100));
+  for (const std::uint64_t salt : {1U, 2U, 3U, 4U}) REQUIRE(driver.serve(Text(salt), 100));
   driver.cache.advance_epoch();
   REQUIRE(driver.cache.reset());
   REQUIRE(driver.serve(Text(5), 40));

@@ -48,7 +48,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 TEST_CASE_TEMPLATE("a cache does what its model does, call by call", O, CoarsePages, PagedRecurrent,
                    SlabPacked, StaticDualPool) {
   const std::string difference = run<O>(number_from("HYBRIDMEM_RANDOM_SEED", 1),
-                                        number_from("HYBRIDMEM_RANDOM_OPERATIONS", 20'000), 250);
+                                        number_from("HYBRIDMEM_RANDOM_OPERATIONS", 50'000), 250);
   CHECK_MESSAGE(difference.empty(), difference);
 }
 

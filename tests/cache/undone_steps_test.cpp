@@ -84,7 +84,7 @@ TEST_CASE("a pin counts at least one unit, also where checkpoints have only slot
   options.preemption_pinning = 1;
   options.pinned_units = 1;
   StateCache<SlabPacked> cache(layout, options);
-  for (const std::uint64_t salt : {1, 2}) {
+  for (const std::uint64_t salt : {1U, 2U}) {
     const std::vector<Key> keys = Text(salt).keys(64, options.key_tokens);
     const Sequence sequence = *cache.commit({keys, Key{7, 7}, 64, 64, ~0U, salt});
     const Chunk chunk{sequence, 64};
