@@ -98,7 +98,7 @@ TEST_CASE_TEMPLATE("L3: headroom is floor(f * B) of each pool, and waived while 
   for (Tokens tokens = 16; tokens <= 16 * 13; tokens += 16) {
     CAPTURE(tokens);
     const Admission plan = driver.plan(big, tokens);
-    const auto& pool = driver.counts()[plan.pool];
+    const PoolCounts pool = driver.counts()[plan.pool];
     const auto clear = static_cast<std::uint64_t>(0.3 * pool.units);
     const auto needed = driver.cache.organization().needed({tokens / 16, 1 + (tokens - 1) / 32},
                                                            PoolUnits{}, CheckpointId::absent());
