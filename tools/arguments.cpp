@@ -49,6 +49,28 @@ std::uint64_t read_bytes(std::string_view option, const Text& text, std::uint64_
   return *bytes;
 }
 
+double read_real(std::string_view option, const Text& text, double least, double most,
+                 double fallback) {
+  if (!text) return fallback;
+  double number = 0;
+  const char* const end = text->data() + text->size();
+  const auto [rest, problem] = std::from_chars(text->data(), end, number);
+  if (problem != std::errc{} || rest != end || !(number >= least && number <= most))
+    refuse(option, *text, fmt::format("a number from {} to {}", least, most));
+  return number;
+}
+
+std::vector<std::string> read_list(std::string_view option, std::string_view text) {
+  std::vector<std::string> parts;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    parts.emplace_back(rest.substr(0, comma));
+    if (parts.back().empty()) refuse(option, text, "values with commas between them");
+    if (comma == std::string_view::npos) return parts;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
 std::uint32_t read_millionths(std::string_view option, std::string_view text) {
   constexpr double whole = 1e6;
   double fraction = 0;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hybridmem/core/error.hpp"
 
@@ -36,6 +37,13 @@ std::uint64_t read_number(std::string_view option, const Text& text, std::uint64
 /// A byte count with an optional unit (`512KiB`), from `least` to `most`.
 std::uint64_t read_bytes(std::string_view option, const Text& text, std::uint64_t least,
                          std::uint64_t most, std::uint64_t fallback);
+
+/// A number from `least` to `most`, such as 0.25. `fallback` where the option was not given.
+double read_real(std::string_view option, const Text& text, double least, double most,
+                 double fallback);
+
+/// The parts of `a,b,c`, none of them empty.
+std::vector<std::string> read_list(std::string_view option, std::string_view text);
 
 /// A fraction from 0 to 1 in millionths.
 std::uint32_t read_millionths(std::string_view option, std::string_view text);

@@ -144,6 +144,19 @@ const char* name_of(SplitJudge judge) noexcept {
   return "unknown";
 }
 
+hybridmem::Budget read_budget(const Text& text) {
+  if (!text)
+    throw UsageError(
+        "--budget is missing: expected bytes such as 8GiB, or the paper's b63, b83 or b108");
+  const auto budget = hybridmem::parse_budget(*text);
+  if (budget) return *budget;
+  if (budget.error() == hybridmem::Error::overflow)
+    refuse("--budget", *text, "less than 2^64 bytes (16 EiB)");
+  refuse("--budget", *text,
+         "a positive number of bytes with or without a unit (B, KiB to PiB, KB to PB), or the "
+         "paper's b63, b83 or b108");
+}
+
 CapacityPlan make_plan(const PageLayout& layout, const PlanRequest& request,
                        std::string_view budget_text) {
   CapacityPlan plan;

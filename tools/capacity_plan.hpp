@@ -7,10 +7,14 @@
 #include <optional>
 #include <string_view>
 
+#include "arguments.hpp"
 #include "hybridmem/organization/budget.hpp"
 #include "hybridmem/organization/organization_layout.hpp"
 
 namespace hybridmem_tool {
+
+/// What `--budget` says. Throws UsageError.
+hybridmem::Budget read_budget(const Text& text);
 
 /// So many sequences of one length, each with one running state and some cached checkpoints.
 struct SequenceDemand {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "commands/compare.hpp"
 #include "commands/layout.hpp"
 #include "commands/models.hpp"
 #include "commands/plan.hpp"
@@ -23,7 +24,7 @@ constexpr int success = 0;
 constexpr int failure = 1;
 constexpr int bad_input = 2;
 
-constexpr std::array<std::string_view, 3> command_names{"models", "layout", "plan"};
+constexpr std::array<std::string_view, 4> command_names{"models", "layout", "plan", "compare"};
 
 constexpr const char* description =
     "Plans the memory of hybrid language models: attention KV, recurrent state and\n"
@@ -34,6 +35,7 @@ constexpr const char* footer =
     "  hybridmem models\n"
     "  hybridmem layout --model falcon-h1-7b\n"
     "  hybridmem plan --model falcon-h1-7b --budget 8GiB --sequences 64 --length 4096\n"
+    "  hybridmem compare --model falcon-h1-7b --budget b83 --workload paper\n"
     "\n`hybridmem COMMAND --help` lists the options of a command.\n"
     "Exit status: 0; 1 if the output cannot be written; 2 for bad input.";
 
@@ -71,7 +73,7 @@ void refuse_rest(const std::vector<std::string>& rest, const CLI::App& command) 
   throw UsageError(fmt::format("unexpected argument {}: expected options only", printable(first)));
 }
 
-int run_checked(std::span<const std::string_view> arguments, std::ostream& out) {
+int run_checked(std::span<const std::string_view> arguments, std::ostream& out, std::ostream& err) {
   CLI::App app(description, "hybridmem");
   app.set_version_flag("--version", std::string("hybridmem ") + hybridmem::library_version_text,
                        "Print the version and exit");
@@ -85,9 +87,11 @@ int run_checked(std::span<const std::string_view> arguments, std::ostream& out) 
   ModelsCommand models;
   LayoutCommand layout;
   PlanCommand plan;
+  CompareCommand compare;
   models.declare(app);
   layout.declare(app);
   plan.declare(app);
+  compare.declare(app);
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
@@ -105,9 +109,9 @@ int run_checked(std::span<const std::string_view> arguments, std::ostream& out) 
   if (chosen.empty()) {
     const std::vector<std::string> rest = app.remaining();
     if (rest.empty())
-      throw UsageError("no command: expected models, layout or plan (hybridmem --help)");
+      throw UsageError("no command: expected models, layout, plan or compare (hybridmem --help)");
     if (!rest.front().starts_with('-'))
-      throw UsageError(fmt::format("unknown command {}: expected models, layout or plan",
+      throw UsageError(fmt::format("unknown command {}: expected models, layout, plan or compare",
                                    printable(rest.front())));
     refuse_rest(rest, app);
   }
@@ -116,6 +120,7 @@ int run_checked(std::span<const std::string_view> arguments, std::ostream& out) 
   if (app.got_subcommand("models")) models.run(out);
   if (app.got_subcommand("layout")) layout.run(out);
   if (app.got_subcommand("plan")) plan.run(out);
+  if (app.got_subcommand("compare")) compare.run(out, err);
   return success;
 }
 
@@ -130,7 +135,7 @@ std::string prefix(std::span<const std::string_view> arguments) {
 
 int run(std::span<const std::string_view> arguments, std::ostream& out, std::ostream& err) {
   try {
-    const int status = run_checked(arguments, out);
+    const int status = run_checked(arguments, out, err);
     out.flush();
     if (out) return status;
     err << "hybridmem: the output cannot be written\n";

@@ -155,6 +155,7 @@ ChosenModel ModelInput::choose() const {
   chosen.family = name_of(found.architecture.family);
   chosen.provenance = found.provenance;
   chosen.state_dtype = options.state_dtype;
+  chosen.architecture = found.architecture;
   return chosen;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@ struct ChosenModel {
   std::string provenance;  ///< of a preset's numbers; `file` or `numbers` otherwise
   bool has_dtypes = true;  ///< false where the model is given by numbers alone
   hybridmem::StateDtype state_dtype = hybridmem::StateDtype::auto_vllm;
+  std::optional<hybridmem::ModelArchitecture> architecture;  ///< none for a model in numbers
 };
 
 /// `--model` with `--state-dtype`, `--kv-dtype` and `--tensor-parallel`, or the model in numbers.

@@ -50,9 +50,11 @@ class FullBuffer : public std::streambuf {
 
 TEST_CASE("a missing or unknown command is refused") {
   check({
-      {{}, "hybridmem: no command: expected models, layout or plan (hybridmem --help)"},
-      {{"frobnicate"}, "hybridmem: unknown command frobnicate: expected models, layout or plan"},
-      {{"two\nlines"}, "hybridmem: unknown command two?lines: expected models, layout or plan"},
+      {{}, "hybridmem: no command: expected models, layout, plan or compare (hybridmem --help)"},
+      {{"frobnicate"},
+       "hybridmem: unknown command frobnicate: expected models, layout, plan or compare"},
+      {{"two\nlines"},
+       "hybridmem: unknown command two?lines: expected models, layout, plan or compare"},
       {{"--frobnicate"},
        "hybridmem: unknown option --frobnicate: expected one of those in hybridmem --help"},
   });
@@ -239,7 +241,7 @@ TEST_CASE("a split must be a fraction") {
 
 TEST_CASE("help and version are answers") {
   CHECK(print({"--version"}) == std::string("hybridmem ") + hybridmem::library_version_text + "\n");
-  for (const char* command : {"models", "layout", "plan"}) {
+  for (const char* command : {"models", "layout", "plan", "compare"}) {
     CHECK(print({"--help"}).find(command) != std::string::npos);
     const std::string help = print({command, "--help"});
     check_readable(help);

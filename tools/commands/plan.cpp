@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "plan_report.hpp"
-
 #include "table.hpp"
 
 namespace hybridmem_tool {
@@ -25,19 +24,6 @@ hybridmem::StateMix read_mix(const std::string& text) {
     // Said below with the whole text.
   }
   refuse("--mix", text, expected);
-}
-
-hybridmem::Budget read_budget(const Text& text) {
-  if (!text)
-    throw UsageError(
-        "--budget is missing: expected bytes such as 8GiB, or the paper's b63, b83 or b108");
-  const auto budget = hybridmem::parse_budget(*text);
-  if (budget) return *budget;
-  if (budget.error() == hybridmem::Error::overflow)
-    refuse("--budget", *text, "less than 2^64 bytes (16 EiB)");
-  refuse("--budget", *text,
-         "a positive number of bytes with or without a unit (B, KiB to PiB, KB to PB), or the "
-         "paper's b63, b83 or b108");
 }
 
 }  // namespace
