@@ -590,16 +590,18 @@ class CacheModel : public CacheModelState {
     const bool departs =
         need.must_depart || (need.leaves && (spare || need.demand.checkpoints > 0));
     const auto count = static_cast<std::uint32_t>(need.inside.size());
-    const std::uint32_t inside = need.demand.checkpoints - (departs && !spare ? 1 : 0);
-    keep_budget(inside + (departs && !fresh ? 1 : 0));
+    const std::uint32_t wanted = need.demand.checkpoints - (departs && !spare ? 1 : 0);
+    keep_budget(wanted + (departs && !fresh ? 1 : 0));
     if (!departs && ledger_.states.contains(line.own.current)) {
       work.overwritten = ledger_.states.at(line.own.current);
       ledger_.forget_state(line.own.current, hybridmem::LossCause::overwritten);
     }
+    // Without member pages only one state is promised; further ones are saved while they fit.
+    const bool promised = layout_.units_per_checkpoint() > 0;
     hybridmem::StateDemand rest = need.demand;
     const auto next = [&] {
       --rest.checkpoints;
-      return ledger_.take_state(rest);
+      return ledger_.take_state(promised ? rest : hybridmem::StateDemand{rest.blocks, 0});
     };
     std::int32_t destination = line.own.current;
     bool taken = departs;
@@ -608,7 +610,10 @@ class CacheModel : public CacheModelState {
       if (!fresh) line.own.held.push_back({line.own.current, from, line.current_ticket, last_});
     }
     // Short of units the deepest boundaries are kept.
-    for (const Tokens at : std::span(need.inside).last(inside)) {
+    std::uint32_t inside = 0;
+    for (const Tokens at : std::span(need.inside).last(wanted)) {
+      if (!promised && !fits({rest.blocks, 1})) break;
+      ++inside;
       work.states.emplace_back(destination, taken);
       line.own.held.push_back({destination, at, last_, last_});
       destination = next();

@@ -187,11 +187,8 @@ Advanced StateCache<Organization, Events>::place_chunk(std::int32_t index, const
   const bool spare = row.spare.present();
   const bool departs =
       need.fresh || need.shared || (need.leaves && (spare || need.demand.checkpoints > 0));
-  const std::uint32_t saved_inside = need.demand.checkpoints - (departs && !spare ? 1 : 0);
-  const std::uint32_t saved = saved_inside + (departs && need.leaves ? 1 : 0);
-  const std::uint32_t skipped =
-      need.skipped + need.inside - saved_inside + (need.leaves && !departs ? 1 : 0);
-  keep_checkpoint_budget(saved_inside + (departs && !need.fresh ? 1 : 0));
+  const std::uint32_t wanted = need.demand.checkpoints - (departs && !spare ? 1 : 0);
+  keep_checkpoint_budget(wanted + (departs && !need.fresh ? 1 : 0));
   if (!departs && states_.published(row.current)) {
     entry.overwrote = true;
     entry.overwritten_key = states_.index().key_of(row.current);
@@ -200,11 +197,13 @@ Advanced StateCache<Organization, Events>::place_chunk(std::int32_t index, const
     forget_state(row.current, LossCause::overwritten);
   }
 
-  // States before blocks: each allocation is told what follows, so that all of it succeeds.
+  // States before blocks: each allocation is told what follows, so that all of it succeeds. Without
+  // member pages that holds of one state only (`needed`): the others are asked for one by one.
+  const bool promised = layout().units_per_checkpoint() > 0;
   StateDemand rest = need.demand;
   const auto next_state = [&] {
     --rest.checkpoints;
-    return take_state(rest);
+    return take_state(promised ? rest : StateDemand{rest.blocks, 0});
   };
   CheckpointId destination = row.current;
   bool allocated = departs;
@@ -212,14 +211,17 @@ Advanced StateCache<Organization, Events>::place_chunk(std::int32_t index, const
     destination = spare ? std::exchange(row.spare, CheckpointId::absent()) : next_state();
     if (!need.fresh) rows_.hold(index, {row.current, from, row.current_ticket, now});
   }
-  std::uint32_t pass = need.inside - saved_inside;  // boundaries skipped: the shallowest
-  for (Tokens at = next_boundary(row, from); at < need.to && saved_inside > 0;
+  std::uint32_t pass = need.inside - wanted;  // boundaries skipped: the shallowest
+  std::uint32_t saved_inside = 0;
+  for (Tokens at = next_boundary(row, from); at < need.to && saved_inside < wanted;
        at = next_boundary(row, at)) {
     if (!writable(from, at)) continue;
     if (pass > 0) {
       --pass;
       continue;
     }
+    if (!promised && !fits({rest.blocks, 1})) break;
+    ++saved_inside;
     step.segments.push_back({destination, at, true, allocated});
     rows_.hold(index, {destination, at, now, now});
     destination = next_state();
@@ -236,6 +238,9 @@ Advanced StateCache<Organization, Events>::place_chunk(std::int32_t index, const
   row.last_ticket = now;
   row.last_entry = static_cast<std::uint32_t>(step.entries.size());
   step.entries.push_back(entry);
+  const std::uint32_t saved = saved_inside + (departs && need.leaves ? 1 : 0);
+  const std::uint32_t skipped =
+      need.skipped + need.inside - saved_inside + (need.leaves && !departs ? 1 : 0);
   ++counters_.advances;
   counters_.checkpoints_saved += saved_inside + (boundary(row, need.to) ? 1 : 0);
   counters_.checkpoints_skipped += skipped;
