@@ -674,7 +674,7 @@ TEST_CASE_TEMPLATE("L8: a checkpoint whose key may still come never refuses a ch
   // An engine that publishes nothing: saved states would be held for steps to come.
   auto driver = make_driver<O>(5, 2, [](CacheOptions& o) {
     o.max_steps_in_flight = 8;
-    o.units[0] -= o.units[1] == 0 ? 1 : 0;  // a block short where the kinds share a pool
+    o.units[0] -= o.units[1] == 0 ? 1U : 0U;  // a block short where the kinds share a pool
   });
   const auto request = driver.begin(Text(1), 80);
   REQUIRE(driver.step(request, 32));

@@ -576,7 +576,7 @@ class CacheModel : public CacheModelState {
     };
     part(line);
     for (auto& [slot, other] : lines_) part(other);
-    for (const Held& held : line.own.held) counters_.retained += done_with(line, held) ? 1 : 0;
+    for (const Held& held : line.own.held) counters_.retained += done_with(line, held) ? 1U : 0U;
     result = place(line, to, need);
     return Error::none;
   }
