@@ -187,11 +187,11 @@ TEST_CASE_TEMPLATE("whatever an engine does, a step reads what it should", O, Co
     CAPTURE(static_cast<int>(reuse));
     Storm storm;
     storm.reuse = reuse;
-    storms<O>(storm, 20);
+    storms<O>(storm, 12);
     storm.states = 16;
-    storms<O>(storm, 20);
+    storms<O>(storm, 12);
     storm.shape.stacks = 2;
-    storms<O>(storm, 10);
+    storms<O>(storm, 6);
   }
 }
 
@@ -206,11 +206,11 @@ TEST_CASE_TEMPLATE("the same with every policy on", O, CoarsePages, PagedRecurre
     storm.retention = 2;
     storm.pinning = 2;
     storm.checkpoint_units = 12;
-    storms<O>(storm, 20);
+    storms<O>(storm, 12);
     storm.reserve = false;
     storm.yields = false;
     storm.checkpoint_units = 0;
     storm.free_order = FreeOrder::release_order;
-    storms<O>(storm, 20);
+    storms<O>(storm, 12);
   }
 }
