@@ -4,7 +4,7 @@
 
 using namespace hybridmem_test;
 
-TEST_CASE_TEMPLATE("hit before written (vllm 56525, 29387; sglang 24221)", O, CoarsePages,
+TEST_CASE_TEMPLATE("hit before written (vllm 56525, 29387, sglang 24221)", O, CoarsePages,
                    PagedRecurrent, SlabPacked, StaticDualPool) {
   for (const Reuse reuse : {Reuse::stream, Reuse::ticket}) {
     for (const bool drops : {false, true}) {
@@ -130,7 +130,7 @@ TEST_CASE_TEMPLATE("reuse before the reader is done (sglang 24954)", O, CoarsePa
   }
 }
 
-TEST_CASE_TEMPLATE("stale bytes across kinds (vllm 35219, 56524; sglang 24717)", O, CoarsePages,
+TEST_CASE_TEMPLATE("stale bytes across kinds (vllm 35219, 56524, sglang 24717)", O, CoarsePages,
                    PagedRecurrent, SlabPacked, StaticDualPool) {
   // The driver poisons every free unit and looks at what each step finds in the units it is given.
   auto driver = make_driver<O>(10, 4);

@@ -3,8 +3,9 @@
 
 using namespace hybridmem_test;
 
-TEST_CASE_TEMPLATE("L14: nothing of an old epoch matches; its sequences finish, publish nothing", O,
-                   CoarsePages, PagedRecurrent, SlabPacked, StaticDualPool) {
+TEST_CASE_TEMPLATE(
+    "L14: nothing of an old epoch matches, and its sequences finish, publish nothing", O,
+    CoarsePages, PagedRecurrent, SlabPacked, StaticDualPool) {
   auto driver = make_driver<O>(80, 30, [](CacheOptions& o) { o.preemption_pinning = 1; });
   const Text text(1);
   REQUIRE(driver.serve(text, 64, 32));

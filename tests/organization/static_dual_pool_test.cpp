@@ -33,7 +33,7 @@ TEST_CASE("one pool can be full while the other has room, and nothing is lent") 
   CHECK(h.o.counts(1) == PoolCounts{2, 0, 0, 2});
 }
 
-TEST_CASE("the two pools number their pages apart; a line is the composite's page") {
+TEST_CASE("the two pools number their pages apart, and a line is the composite's page") {
   Harness<StaticDualPool> h(2, 2);
   CHECK(h.o.pages(h.block())[0] == 0);
   const CheckpointId state = h.checkpoint();
