@@ -202,8 +202,8 @@ class StateCache {
   /// step, or the end of a sequence, lets go of what the step reads. Rows beyond them and columns
   /// beyond a row's pages get `out.absent`. A page is `kernel_block_tokens` cut into equal kernel
   /// blocks; 0 means one. Errors: `stale_handle`, `no_step` (the step is not in flight), `layout`
-  /// (pages are not whole kernel blocks, a block is no equal share of its pages, or there is no such
-  /// stack), `capacity` (too few rows or columns).
+  /// (pages are not whole kernel blocks, a block is no equal share of its pages, or there is no
+  /// such stack), `capacity` (too few rows or columns).
   Status fill_blocks(Ticket ticket, std::uint32_t stack, Tokens kernel_block_tokens,
                      std::span<const Sequence> rows, const TableOut& out) const;
 

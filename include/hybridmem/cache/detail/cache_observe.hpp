@@ -172,11 +172,12 @@ std::size_t StateCache<Organization, Events>::audit(std::span<Finding> findings)
         if (organization_.references(id) == 0 && !organization_.cached(id)) continue;
         for (const std::int32_t unit : organization_.pages(id)) own(unit);
         if (!layout().has_slabs()) continue;
+        const auto* const slabs = organization_.slab_pool();
         for (const std::int32_t line : organization_.lines(id)) {
           const std::size_t page = static_cast<std::uint32_t>(line) / layout().slots_per_slab;
           const bool known = line >= 0 && page < owners.size();
           report(FindingKind::slab, pool, i,
-                 known && organization_.slab_pool()->owner(LineId{line}) == id.value() ? 1 : 0, 1);
+                 known && slabs != nullptr && slabs->owner(LineId{line}) == id.value() ? 1 : 0, 1);
           if (known) owners[page] |= slab_mark;
         }
       }
