@@ -28,7 +28,7 @@ TEST_CASE("Falcon-H1-7B has the paper's slots, interval and split") {
   CHECK(settings.dual_interval_tokens == 1'792);
   CHECK(settings.dual_attention_millionths == 527'383);
   CHECK(settings.dual_interval_tokens ==
-        find_row(read_csv("paper/table_1_geometry.csv"), "org", "D0")
+        find_row(read_paper_csv("table_1_geometry.csv"), "org", "D0")
             .number("recurrent_boundary_tokens"));
 }
 

@@ -48,7 +48,7 @@ PoolSplit paper_split() {
 
 TEST_CASE_FIXTURE(Falcon, "table B-2: nominal bytes, pages and bytes of every organization") {
   std::size_t checked = 0;
-  for (const CsvRow& row : read_csv("paper/table_b2_budget_bytes.csv")) {
+  for (const CsvRow& row : read_paper_csv("table_b2_budget_bytes.csv")) {
     CAPTURE(row.place());
     const Budget budget = label(row.text("budget"));
     CHECK(budget.bytes == row.number("nominal_bytes"));
@@ -78,7 +78,7 @@ TEST_CASE_FIXTURE(Falcon, "table B-2: nominal bytes, pages and bytes of every or
 }
 
 TEST_CASE("table B-3: the splits and the pages they divide") {
-  const auto rows = read_csv("paper/table_b3_split_params.csv");
+  const auto rows = read_paper_csv("table_b3_split_params.csv");
   const auto check = [](const CsvRow& row, const GeometryNumbers& numbers) {
     CAPTURE(row.place());
     const PaperSettings paper = paper_settings(geometry_of(numbers));
@@ -95,7 +95,7 @@ TEST_CASE_FIXTURE(Falcon,
                   "splits of the paper: pages, bytes and their change against the default") {
   std::size_t checked = 0;
   std::size_t stated = 0;
-  for (const CsvRow& row : read_csv("paper/split_ratios.csv")) {
+  for (const CsvRow& row : read_paper_csv("split_ratios.csv")) {
     CAPTURE(row.place());
     const PoolSplit split = split_of(row);
     if (row.empty("budget")) continue;

@@ -52,7 +52,7 @@ TEST_CASE("100 MiB hold 32, 40 and 49 pairs of one block and one checkpoint") {
 }
 
 TEST_CASE("table A-2: two pools refuse a set whose sum would fit, one pool accepts it") {
-  for (const CsvRow& row : read_csv("paper/table_a2_feasibility_100mib.csv")) {
+  for (const CsvRow& row : read_paper_csv("table_a2_feasibility_100mib.csv")) {
     CAPTURE(row.place());
     const auto kind = parse_organization(row.text("org"));
     REQUIRE(kind);

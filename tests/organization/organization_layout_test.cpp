@@ -18,7 +18,7 @@ using namespace hybridmem_test;
 TEST_CASE("table 1: boundaries and units of the four organizations") {
   const PageLayout page = layout_of(falcon_numbers);
   std::size_t checked = 0;
-  for (const CsvRow& row : read_csv("paper/table_1_geometry.csv")) {
+  for (const CsvRow& row : read_paper_csv("table_1_geometry.csv")) {
     CAPTURE(row.place());
     const auto kind = parse_organization(row.text("org"));
     REQUIRE(kind);

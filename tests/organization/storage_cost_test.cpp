@@ -56,7 +56,7 @@ TEST_CASE_FIXTURE(Falcon, "only an organization with slabs pays for slabs") {
 
 TEST_CASE_FIXTURE(Falcon, "table A-1: the twelve values at six decimals") {
   std::size_t checked = 0;
-  for (const CsvRow& row : read_csv("paper/table_a1_state_set_storage.csv")) {
+  for (const CsvRow& row : read_paper_csv("table_a1_state_set_storage.csv")) {
     CAPTURE(row.place());
     const std::uint64_t a = row.number("attention_objects");
     const std::uint64_t r = row.number("recurrent_objects");

@@ -17,7 +17,7 @@ namespace {
 
 using namespace hybridmem_simulator;
 using hybridmem_test::CsvRow;
-using hybridmem_test::read_csv;
+using hybridmem_test::read_paper_csv;
 
 constexpr double output_tokens = 72'908.0;  // of each run of tables E-1 and E-6
 
@@ -27,9 +27,9 @@ OrganizationKind organization_of(const CsvRow& row) {
 
 // Tables E-6 and E-9 side by side.
 std::vector<EventSums> event_sums() {
-  const auto labels = read_csv("paper/table_e9_chunk_labels.csv");
+  const auto labels = read_paper_csv("table_e9_chunk_labels.csv");
   std::vector<EventSums> rows;
-  for (const CsvRow& times : read_csv("paper/table_e6_trace_work_time.csv")) {
+  for (const CsvRow& times : read_paper_csv("table_e6_trace_work_time.csv")) {
     const CsvRow& work = labels.at(rows.size());
     REQUIRE(work.text("point") == times.text("point"));
     REQUIRE(work.text("org") == times.text("org"));
@@ -82,7 +82,7 @@ TEST_CASE("the rounded cost keeps the error of the fit") {
 }
 
 TEST_CASE("held out: table E-1 from its steps and initial input within 1.5 percent") {
-  const auto rows = read_csv("paper/table_e1_anchor_work.csv");
+  const auto rows = read_paper_csv("table_e1_anchor_work.csv");
   REQUIRE(rows.size() == 6);
   for (const CsvRow& row : rows) {
     CAPTURE(row.place());

@@ -126,11 +126,21 @@ inline std::vector<CsvRow> parse_csv(std::istream& lines, const std::string& nam
   return rows;
 }
 
+/// The rows of `file` in `directory`.
+inline std::vector<CsvRow> read_csv_in(const std::string& directory, const std::string& file) {
+  std::ifstream lines(directory + "/" + file);
+  if (!lines) throw std::runtime_error("cannot open " + file + " in " + directory);
+  return parse_csv(lines, file);
+}
+
 /// The rows of `file`, a path below tests/data.
 inline std::vector<CsvRow> read_csv(const std::string& file) {
-  std::ifstream lines(std::string(HYBRIDMEM_TEST_DATA) + "/" + file);
-  if (!lines) throw std::runtime_error("cannot open " + file + " in " + HYBRIDMEM_TEST_DATA);
-  return parse_csv(lines, file);
+  return read_csv_in(HYBRIDMEM_TEST_DATA, file);
+}
+
+/// The rows of `file`, a table of the paper.
+inline std::vector<CsvRow> read_paper_csv(const std::string& file) {
+  return read_csv_in(HYBRIDMEM_SOURCE_DIR "/simulator/paper/data", file);
 }
 
 /// The first row whose `column` holds `value`; an exception if there is none.
